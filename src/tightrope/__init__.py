@@ -1,0 +1,61 @@
+"""tightrope: how good is this policy, at worst, judging only from logs of another policy?"""
+
+from tightrope.api import (
+    Options,
+    estimate,
+    evaluate,
+    interval,
+    lower_bound,
+    statistic,
+    upper_bound,
+)
+from tightrope.dataset import TrajectoryDataset
+from tightrope.errors import BoundError, DataError, PolicyError, TightropeError
+from tightrope.policy import (
+    CallablePolicy,
+    DeterministicPolicy,
+    GaussianPolicy,
+    MixturePolicy,
+    Policy,
+    SoftmaxPolicy,
+    TabularPolicy,
+    UniformPolicy,
+    epsilon_softened,
+)
+from tightrope.readers import read
+from tightrope.records import Bound, Evaluation, Interval
+from tightrope.resampling import Bayesian, Multinomial, Poisson, draw_weights
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Bayesian",
+    "Bound",
+    "BoundError",
+    "CallablePolicy",
+    "DataError",
+    "DeterministicPolicy",
+    "Evaluation",
+    "GaussianPolicy",
+    "Interval",
+    "MixturePolicy",
+    "Multinomial",
+    "Options",
+    "Poisson",
+    "Policy",
+    "PolicyError",
+    "SoftmaxPolicy",
+    "TabularPolicy",
+    "TightropeError",
+    "TrajectoryDataset",
+    "UniformPolicy",
+    "draw_weights",
+    "epsilon_softened",
+    "estimate",
+    "evaluate",
+    "interval",
+    "lower_bound",
+    "read",
+    "statistic",
+    "upper_bound",
+]

@@ -1,0 +1,76 @@
+"""What a bound is: approximate ones work from replicates, exact ones from independent values."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+
+from tightrope.dataset import Array
+from tightrope.engines import Replicates
+from tightrope.errors import BoundError
+from tightrope.statistic import TrajectoryValues
+
+Need = Literal["values", "leave_one_out", "standard_errors"]
+
+
+class BootstrapBound(Protocol):
+    """An approximate bound: its error rate tends to the nominal one as n grows, with no promise at any n."""
+
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[Need]]
+
+    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
+        """The lower bound at level 1 − delta, and what to be told about it."""
+        ...
+
+
+class ExactBound(Protocol):
+    """A bound that errs with probability at most delta at every n, whatever the distribution of the values."""
+
+    name: ClassVar[str]
+
+    def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
+        """A lower bound on the mean of independent values ≥ 0."""
+        ...
+
+
+Method = BootstrapBound | ExactBound
+
+
+def is_exact(method: Method) -> bool:
+    """Whether a bound needs independent values rather than replicates."""
+    return not hasattr(method, "needs")
+
+
+def rank(delta: float, n_resamples: int) -> int:
+    """Algorithm 1's l = ⌊δB⌋, one-based; refuses when it is 0, for then no replicate is low enough."""
+    position = int(np.floor(delta * n_resamples + 1e-9))
+    if position < 1:
+        raise BoundError(
+            f"n_resamples is {n_resamples}, too few for confidence {1 - delta:g}; at least "
+            f"{int(np.ceil(1 / delta - 1e-9))} "
+            "are needed"
+        )
+    return position
+
+
+def lowest(values: Array, position: int) -> float:
+    """The position-th smallest replicate, undefined ones counting as −∞."""
+    return float(np.sort(np.where(np.isnan(values), -np.inf, values))[position - 1])
+
+
+def highest(values: Array, position: int) -> float:
+    """The position-th largest replicate, undefined ones counting as +∞."""
+    return -lowest(-values, position)
+
+
+def ceiling(sample: TrajectoryValues, name: str) -> float:
+    """The declared largest value, which this bound cannot do without."""
+    if sample.ceiling is None:
+        raise BoundError(
+            f"{name} needs the largest possible value to be declared, not taken from the sample; missing: "
+            f"{sample.missing}. "
+            "Pass max_ratio=..., or use betting, anderson or cut, which do without it"
+        )
+    return sample.ceiling

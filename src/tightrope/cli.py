@@ -1,0 +1,5 @@
+"""Parse, call, print."""
+
+import typer
+
+app = typer.Typer()

@@ -1,0 +1,320 @@
+"""Logged trajectories: flat arrays with offsets, validated once, padded chunk by chunk in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.errors import DataError
+from tightrope.policy import Policy
+
+Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+ROUNDING = 1e-6  # probabilities up to 1 + ROUNDING are taken for 1: float32 logs overshoot by that much
+CHUNK_BYTES = 16 << 20  # what one padded (chunk, horizon) array may take
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrajectoryDataset:
+    """Episodes of one behaviour policy; N steps in all, stored flat, n episodes of different lengths.
+
+    An episode shorter than ``horizon`` must have ended for good (``terminated``): from then on it earns 0 and
+    keeps its last importance ratio. One of exactly ``horizon`` steps is complete either way. An episode that the
+    logger cut off earlier is refused: nobody knows what it would still have earned (see ``read(incomplete=...)``).
+    """
+
+    offsets: IntArray  # (n+1,): episode i is steps offsets[i] .. offsets[i+1]-1
+    rewards: Array  # (N,)
+    terminated: BoolArray  # (n,): ended for good, not merely cut off
+    horizon: int
+    discount: float = 1.0
+    behavior_log_probs: Array | None = None  # (N,): log-probability or log-density of the logged action
+    eval_log_probs: Array | None = None  # (N,): the candidate's, where the logs carry it
+    states: npt.NDArray[Any] | None = None  # (N,) integers or (N, d) floats
+    actions: npt.NDArray[Any] | None = None  # (N,) integers or text, or (N, k) floats
+    final_states: npt.NDArray[Any] | None = None  # (n, ...): the state after the last step, where known
+    episode_ids: npt.NDArray[Any] | None = None  # (n,): as the logs name them; 0..n-1 when not given
+    reward_range: tuple[float, float] | None = None  # declared, never taken from the sample; ends may be infinite
+    return_range: tuple[float, float] | None = None  # likewise, of the discounted return
+    behavior: Policy | None = None  # the behaviour policy itself, where known
+    horizon_declared: bool = True  # False when it is merely the longest episode seen
+    notes: tuple[str, ...] = ()  # what was assumed on reading; travels with every result
+
+    def __post_init__(self) -> None:
+        for name in ("rewards", "behavior_log_probs", "eval_log_probs"):
+            self._set(name, np.float64)
+        self._set("offsets", np.int64)
+        self._set("terminated", np.bool_)
+        for name in ("states", "actions", "final_states"):
+            self._set(name, None)
+        if self.episode_ids is None:
+            object.__setattr__(self, "episode_ids", np.arange(len(self.offsets) - 1))
+        self._set("episode_ids", None)
+        self._check_settings()
+        self._check_shapes()
+        self._check_values()
+        self._check_lengths()
+        self._check_ranges()
+
+    # -- what is in it -----------------------------------------------------------------------------------------
+
+    @property
+    def n_trajectories(self) -> int:
+        """How many episodes there are (the paper's n)."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps there are in all."""
+        return len(self.rewards)
+
+    @cached_property
+    def lengths(self) -> IntArray:
+        """Steps per episode, (n,)."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def times(self) -> IntArray:
+        """The time of each step within its episode, (N,)."""
+        return np.arange(self.n_steps) - np.repeat(self.offsets[:-1], self.lengths)
+
+    @cached_property
+    def discounts(self) -> Array:
+        """γ^t for t < horizon, (horizon,)."""
+        return np.power(self.discount, np.arange(self.horizon), dtype=np.float64)
+
+    @cached_property
+    def returns(self) -> Array:
+        """The discounted return of each episode, (n,)."""
+        return self._per_episode(self.rewards * self.discounts[self.times])
+
+    @property
+    def discrete_actions(self) -> bool | None:
+        """Whether actions are categories (integers or text); None when the logs hold no actions."""
+        return None if self.actions is None else self.actions.dtype.kind in "iubU"
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether episodes of this process can end for good, after which they earn 0."""
+        return bool(self.terminated.any())
+
+    @property
+    def step_range(self) -> tuple[float, float] | None:
+        """The declared reward range, widened to hold the 0 of absorbing steps where episodes end."""
+        if self.reward_range is None:
+            return None
+        low, high = self.reward_range
+        return (min(low, 0.0), max(high, 0.0)) if self.ends_early else (low, high)
+
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """The range of the return: as declared, or from the reward range and a declared horizon."""
+        if self.return_range is not None:
+            return self.return_range
+        if self.step_range is None:
+            return None
+        low, high = self.step_range
+        total = float(self.discounts.sum())
+        return low * total, high * total
+
+    def where(self, step: int) -> str:
+        """Name a step of the flat arrays the way its owner would: by episode and time."""
+        episode = int(np.searchsorted(self.offsets, step, side="right")) - 1
+        assert self.episode_ids is not None
+        return f"episode {self.episode_ids[episode]}, step {step - int(self.offsets[episode])}"
+
+    # -- parts of it -------------------------------------------------------------------------------------------
+
+    def take(self, episodes: npt.ArrayLike) -> TrajectoryDataset:
+        """The given episodes in the given order; one may be taken more than once."""
+        index = np.asarray(episodes, dtype=np.int64)
+        lengths = self.lengths[index]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        steps = np.repeat(self.offsets[index] - offsets[:-1], lengths) + np.arange(offsets[-1])
+
+        def pick(values: npt.NDArray[Any] | None, at: IntArray) -> npt.NDArray[Any] | None:
+            return None if values is None else values[at]
+
+        return replace(
+            self,
+            offsets=offsets,
+            rewards=self.rewards[steps],
+            terminated=self.terminated[index],
+            behavior_log_probs=pick(self.behavior_log_probs, steps),
+            eval_log_probs=pick(self.eval_log_probs, steps),
+            states=pick(self.states, steps),
+            actions=pick(self.actions, steps),
+            final_states=pick(self.final_states, index),
+            episode_ids=pick(self.episode_ids, index),
+        )
+
+    def steps(self, start: int, stop: int) -> slice:
+        """Where the steps of episodes start..stop lie in the flat arrays."""
+        return slice(int(self.offsets[start]), int(self.offsets[stop]))
+
+    def pad(self, flat: Array, start: int, stop: int) -> Array:
+        """Values of the steps of episodes start..stop as rows (stop - start, horizon), 0 after an episode's end.
+
+        The only place where episodes of different lengths become a rectangle. May return a view: do not write to it.
+        """
+        lengths = self.lengths[start:stop]
+        if (lengths == self.horizon).all():
+            return flat.reshape(stop - start, self.horizon)
+        rows = np.zeros((stop - start, self.horizon))
+        rows[np.arange(self.horizon) < lengths[:, None]] = flat
+        return rows
+
+    def chunks(self) -> Iterator[tuple[int, int]]:
+        """Ranges of episodes small enough that a padded array of them stays within CHUNK_BYTES."""
+        size = max(1, CHUNK_BYTES // (8 * self.horizon))
+        for start in range(0, self.n_trajectories, size):
+            yield start, min(start + size, self.n_trajectories)
+
+    # -- checks ------------------------------------------------------------------------------------------------
+
+    def _set(self, name: str, dtype: Any) -> None:
+        value = getattr(self, name)
+        if value is None:
+            return
+        try:
+            array = np.asarray(value, dtype=dtype)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{name} does not convert to an array of {np.dtype(dtype)}: {error}") from error
+        if array.dtype.kind == "O":
+            raise DataError(f"{name} holds mixed types; give integers, floats or text, one kind for all rows")
+        object.__setattr__(self, name, array)
+
+    def _per_episode(self, values: Array) -> Array:
+        if self.n_trajectories == 0:
+            return np.zeros(0)
+        return np.add.reduceat(values, self.offsets[:-1])
+
+    def _check_settings(self) -> None:
+        if not 0.0 <= self.discount <= 1.0:
+            raise DataError(f"discount is {self.discount}; it must lie in [0, 1]")
+        if self.horizon != int(self.horizon) or self.horizon < 1:
+            raise DataError(f"horizon is {self.horizon}; it must be a whole number of steps, at least 1")
+        for name in ("reward_range", "return_range"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            low, high = _range(name, value)
+            object.__setattr__(self, name, (low, high))
+
+    def _check_shapes(self) -> None:
+        offsets = self.offsets
+        if offsets.ndim != 1 or len(offsets) < 2:
+            raise DataError("the logs hold no episodes: offsets must have at least two entries")
+        if offsets[0] != 0 or offsets[-1] != len(self.rewards) or (np.diff(offsets) < 1).any():
+            raise DataError(
+                f"offsets must rise from 0 to the number of steps ({len(self.rewards)}), each episode having at least "
+                f"one step; got {offsets[0]} .. {offsets[-1]}"
+            )
+        steps, episodes = len(self.rewards), len(offsets) - 1
+        for name, size in {
+            **dict.fromkeys(("behavior_log_probs", "eval_log_probs", "states", "actions"), steps),
+            **dict.fromkeys(("terminated", "final_states", "episode_ids"), episodes),
+        }.items():
+            value = getattr(self, name)
+            if value is not None and len(value) != size:
+                raise DataError(f"{name} has {len(value)} rows; {size} expected")
+
+    def _check_values(self) -> None:
+        for name in ("rewards", "states", "actions"):
+            check_finite(name, getattr(self, name), self.where)
+        check_log_probs("behavior_log_probs", self.behavior_log_probs, self.discrete_actions, self.where)
+        check_log_probs("eval_log_probs", self.eval_log_probs, self.discrete_actions, self.where, zero=True)
+
+    def _check_lengths(self) -> None:
+        too_long = np.flatnonzero(self.lengths > self.horizon)
+        if len(too_long):
+            first = too_long[0]
+            raise DataError(
+                f"episode {self._id(first)} has {self.lengths[first]} steps, more than horizon={self.horizon}; raise "
+                "the horizon, or drop the later steps from the logs if only the first ones count"
+            )
+        cut = np.flatnonzero((self.lengths < self.horizon) & ~self.terminated)
+        if len(cut):
+            first = cut[0]
+            raise DataError(
+                f"episode {self._id(first)} stops after step {self.lengths[first] - 1} without being flagged as "
+                f"terminated, but the horizon is {self.horizon} ({len(cut)} of {self.n_trajectories} episodes are "
+                "like this). If they ended for good, set the terminated column (or array); if the logger cut them off, "
+                'say what to do: read(..., incomplete="terminate") counts what follows as 0, '
+                'incomplete="drop" leaves these episodes out'
+            )
+
+    def _check_ranges(self) -> None:
+        if self.reward_range is not None:
+            low, high = self.reward_range
+            outside = np.flatnonzero((self.rewards < low) | (self.rewards > high))
+            if len(outside):
+                raise DataError(
+                    f"reward {self.rewards[outside[0]]:g} at {self.where(int(outside[0]))} lies outside the declared "
+                    f"reward_range ({low:g}, {high:g}); correct the range or the logs"
+                )
+        if self.return_range is not None:
+            low, high = self.return_range
+            slack = 1e-9 * max(1.0, float(np.abs(self.returns).max()))
+            outside = np.flatnonzero((self.returns < low - slack) | (self.returns > high + slack))
+            if len(outside):
+                raise DataError(
+                    f"the return {self.returns[outside[0]]:g} of episode {self._id(outside[0])} lies outside the "
+                    f"declared return_range ({low:g}, {high:g}); correct the range or the logs"
+                )
+
+    def _id(self, episode: int) -> Any:
+        assert self.episode_ids is not None
+        return self.episode_ids[episode]
+
+
+def _range(name: str, value: Any) -> tuple[float, float]:
+    try:
+        low, high = value
+        low = -np.inf if low is None else float(low)
+        high = np.inf if high is None else float(high)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} is {value!r}; give a pair (lowest, highest), None for an unknown end") from error
+    if not low < high:
+        raise DataError(f"{name} is ({low:g}, {high:g}); the lowest must be below the highest")
+    return low, high
+
+
+def check_finite(name: str, values: npt.NDArray[Any] | None, where: Any) -> None:
+    """Refuse NaN and infinity, naming the first place where one stands."""
+    if values is None or values.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if bad.any():
+        step = int(np.argmax(bad))
+        raise DataError(f"{name} is {values[step]} at {where(step)}; it must be a finite number")
+
+
+def check_log_probs(name: str, values: Array | None, discrete: bool | None, where: Any, *, zero: bool = False) -> None:
+    """Refuse NaN, +∞, positive log-probabilities of discrete actions and (unless ``zero``) −∞."""
+    if values is None:
+        return
+    bad = np.isnan(values) | (values == np.inf)
+    if not zero:
+        bad |= values == -np.inf
+    if bad.any():
+        step = int(np.argmax(bad))
+        allowed = (
+            "a number or -inf" if zero else "finite: the behaviour policy took this action, so its probability is > 0"
+        )
+        raise DataError(f"{name} is {values[step]} at {where(step)}; it must be {allowed}")
+    if discrete is not False and len(values) and values.max() > ROUNDING:
+        step = int(np.argmax(values))
+        raise DataError(
+            f"{name} is {values[step]:g} at {where(step)}, a probability of {np.exp(values[step]):g} > 1; only "
+            "a density "
+            "of continuous (float) actions may exceed 1"
+            + ("" if discrete else ", and these logs hold no action column")
+        )

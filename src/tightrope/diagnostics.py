@@ -1,0 +1,182 @@
+"""How far the logs can be trusted to speak for the candidate: overlap, tails, support."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.dataset import Array, TrajectoryDataset
+from tightrope.policy import DiscretePolicy, GaussianPolicy
+from tightrope.problem import Problem
+from tightrope.records import Overlap, Summary
+
+FEW_EFFECTIVE = 10.0  # below this many effective trajectories a bootstrap resamples almost the same few
+HEAVY_SHARE = 0.5
+HEAVY_TAIL = 0.7  # Vehtari et al.: above it, averages of the ratios are unreliable at any practical n
+OFF_MEAN = 5.0  # standard errors between the mean ratio and 1
+
+
+def overlap(problem: Problem) -> Overlap:
+    """Effective sample size and heaviest share per step, tail index, support, and what to be warned of."""
+    data, ratios = problem.dataset, problem.ratios
+    sums, squares = np.zeros(data.horizon), np.zeros(data.horizon)
+    final = np.empty(data.n_trajectories)
+    for start, stop in data.chunks():
+        logs = ratios.log(start, stop)
+        final[start:stop] = logs[:, -1]
+        relative = np.exp(logs - ratios.log_max)
+        sums += relative.sum(axis=0)
+        squares += np.square(relative).sum(axis=0)
+    mean, error = _mean_ratio(final)
+    result = Overlap(
+        effective_sample_size=_floats(sums**2 / squares),
+        largest_share=_floats(1.0 / sums),
+        zero_share=float(np.isneginf(final).mean()),
+        pareto_k=pareto_k(final),
+        mean_ratio=mean,
+        mean_ratio_error=error,
+        unlogged_mass=unlogged_mass(problem),
+        infinite_variance=infinite_variance(problem),
+    )
+    return Overlap(**{**vars(result), "warnings": tuple(_warnings(result, data.n_trajectories))})
+
+
+def _warnings(found: Overlap, n: int) -> list[str]:
+    effective, share = found.effective_sample_size[-1], found.largest_share[-1]
+    warnings = []
+    if effective < FEW_EFFECTIVE:
+        warnings.append(
+            f"low-overlap: {n} trajectories are worth {effective:.1f}; a bootstrap cannot see what they miss"
+        )
+    if share > HEAVY_SHARE and n > 1:
+        warnings.append(f"one-trajectory: a single trajectory carries {share:.0%} of the weight")
+    if found.pareto_k is not None and found.pareto_k > HEAVY_TAIL:
+        warnings.append(f"heavy-tail: the importance ratios have tail index {found.pareto_k:.2f} > {HEAVY_TAIL}")
+    if found.infinite_variance:
+        warnings.append(
+            "infinite-variance: the candidate's variance is at least twice the behaviour policy's in some "
+            "direction, so "
+            "the ratios have no finite variance and no bootstrap holds"
+        )
+    if abs(found.mean_ratio - 1) > OFF_MEAN * found.mean_ratio_error + 1e-9:
+        warnings.append(
+            f"mean-ratio: the importance ratios average {found.mean_ratio:.3g} ± {found.mean_ratio_error:.2g} "
+            "instead of 1: "
+            "the logged probabilities are wrong, or the trajectories that matter are missing"
+        )
+    if found.unlogged_mass:
+        warnings.append(
+            f"unlogged-actions: {found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
+        )
+    return warnings
+
+
+def _floats(values: Array) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+def _mean_ratio(final: Array) -> tuple[float, float]:
+    """The mean of exp(final) and its standard error, without overflow (infinite when it does not fit)."""
+    top = float(final.max())
+    if top > 600:
+        return np.inf, np.inf
+    ratio = np.exp(final)
+    n = len(ratio)
+    return float(ratio.mean()), float(ratio.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+
+
+def pareto_k(log_ratios: Array) -> float | None:
+    """The shape of a generalised Pareto distribution fitted to the largest ratios; None when there are under 25.
+
+    Zhang and Stephens (2009) with the weak prior of Vehtari, Simpson, Gelman, Yao, Gabry, "Pareto Smoothed Importance
+    Sampling" (2024), on the min(n/5, 3√n) largest.
+    """
+    n = len(log_ratios)
+    size = int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
+    if size < 5:
+        return None
+    ordered = np.sort(np.exp(log_ratios - log_ratios.max()))
+    tail = ordered[-size:] - ordered[-size - 1]
+    tail = tail[tail > 0]
+    if len(tail) < 5 or tail[0] == tail[-1]:
+        return None
+    m, count = 30 + int(np.sqrt(len(tail))), len(tail)
+    quartile = tail[int(count / 4 + 0.5) - 1]
+    theta = 1 / tail[-1] + (1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))) / (3 * quartile)
+    shape = np.log1p(-theta[:, None] * tail).mean(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        likelihood = count * (np.log(-theta / shape) - shape - 1)
+    likelihood = np.where(np.isfinite(likelihood), likelihood, -np.inf)
+    weight = np.exp(likelihood - likelihood.max())
+    best = float(theta @ weight / weight.sum())
+    fitted = float(np.log1p(-best * tail).mean())
+    return (count * fitted + 10 * 0.5) / (count + 10)
+
+
+def unlogged_mass(problem: Problem) -> float | None:
+    """The candidate's average probability, in logged states, of actions never logged there; None when not countable."""
+    data, policy = problem.dataset, problem.policy
+    states, actions = data.states, data.actions
+    if not isinstance(policy, DiscretePolicy) or states is None or actions is None:
+        return None
+    if states.ndim != 1 or states.dtype.kind not in "iu" or actions.dtype.kind not in "iub":
+        return None
+    known, place = np.unique(states, return_inverse=True)
+    total = 0.0
+    seen: npt.NDArray[np.bool_] | None = None
+    for start in range(0, data.n_steps, 1 << 16):
+        part = slice(start, start + (1 << 16))
+        probs = policy.probs(states[part], data.times[part])
+        if seen is None:
+            seen = np.zeros((len(known), probs.shape[1]), dtype=bool)
+            seen[place, actions.astype(np.int64)] = True
+        total += float(probs[~seen[place[part]]].sum())
+    return total / data.n_steps
+
+
+def infinite_variance(problem: Problem) -> bool:
+    """Whether E[ρ²] is surely infinite for Gaussian policies: 2Σ_b − Σ_e is not positive definite.
+
+    With the behaviour policy unknown but Gaussian, its logged densities bound det Σ_b from above, and
+    det Σ_e ≥ 2^k det Σ_b proves that some direction has twice the variance.
+    """
+    data, policy = problem.dataset, problem.policy
+    if not isinstance(policy, GaussianPolicy):
+        return False
+    if isinstance(data.behavior, GaussianPolicy):
+        return bool(np.linalg.eigvalsh(2 * data.behavior.covariance - policy.covariance).min() <= 0)
+    assert data.behavior_log_probs is not None
+    log_det_ratio = 2 * (float(data.behavior_log_probs.max()) - policy.max_log_density)
+    return bool(log_det_ratio >= len(policy.covariance) * np.log(2.0))
+
+
+def summarize(data: TrajectoryDataset) -> Summary:
+    """What the logs hold, in numbers."""
+    returns, n = data.returns, data.n_trajectories
+    return Summary(
+        n_trajectories=n,
+        n_steps=data.n_steps,
+        shortest=int(data.lengths.min()),
+        longest=int(data.lengths.max()),
+        horizon=data.horizon,
+        horizon_declared=data.horizon_declared,
+        discount=data.discount,
+        terminated=int(data.terminated.sum()),
+        reward_seen=(float(data.rewards.min()), float(data.rewards.max())),
+        reward_range=data.reward_range,
+        return_range=data.return_range,
+        return_mean=float(returns.mean()),
+        return_error=float(returns.std(ddof=1) / np.sqrt(n)) if n > 1 else float("inf"),
+        actions=_kind(data.actions),
+        states=_kind(data.states),
+        notes=data.notes,
+    )
+
+
+def _kind(values: npt.NDArray[np.generic] | None) -> str:
+    if values is None:
+        return "none"
+    width = values.reshape(len(values), -1).shape[1]
+    if values.dtype.kind == "f":
+        return f"{width} number{'s' if width > 1 else ''}"
+    return f"{len(np.unique(values))} values" if width == 1 else f"{width} integers"

@@ -1,0 +1,134 @@
+"""Four small problems with exactly known values, for the demonstration and for measuring error rates.
+
+They differ in what makes bounds err: the sign of the rewards, early ends, how far apart the policies are, and which way
+the weighted returns are skewed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tightrope.domains.finite import FiniteMDP
+from tightrope.errors import TightropeError
+from tightrope.policy import TabularPolicy
+
+
+@dataclass(frozen=True, eq=False)
+class SmallProblem:
+    """A process, the policy that made the logs, and the candidate."""
+
+    name: str
+    about: str
+    mdp: FiniteMDP
+    behavior: TabularPolicy
+    candidate: TabularPolicy
+    max_ratio: float  # no importance ratio can exceed it
+
+    @cached_property
+    def true_value(self) -> float:
+        """The candidate's value, exactly."""
+        return self.mdp.value(self.candidate)
+
+
+def _walker() -> SmallProblem:
+    """Six places on the rope. Careful steps rarely fail; running gets across sooner and falls more often."""
+    places, horizon = 6, 12
+    transition = np.zeros((places, 2, places + 1))
+    rewards = np.full((places, 2, places + 1), -1.0)
+    for place in range(places):
+        for action, (advance, fall) in enumerate([(0.7, 0.01), (0.9, 0.06)]):
+            across = place == places - 1
+            transition[place, action, place] = 1 - advance - fall
+            transition[place, action, places] += fall
+            transition[place, action, places if across else place + 1] += advance
+            # On the last place both ways end the episode; the fall's penalty is charged in expectation.
+            rewards[place, action, places] = -1 - 20 * (fall / (advance + fall) if across else 1)
+    start = np.eye(places)[0]
+    return SmallProblem(
+        "walker",
+        "cross a rope in few steps without falling: negative rewards, episodes that end early",
+        FiniteMDP(transition, rewards, start, horizon),
+        TabularPolicy(np.tile([0.5, 0.5], (places, 1))),
+        TabularPolicy(np.tile([0.7, 0.3], (places, 1))),
+        max_ratio=1.4**horizon,
+    )
+
+
+def _bonus() -> SmallProblem:
+    """Three states; the candidate seeks a reward that the behaviour policy rarely meets."""
+    transition = np.zeros((3, 2, 4))
+    transition[0] = [[0.8, 0.2, 0.0, 0.0], [0.2, 0.7, 0.1, 0.0]]
+    transition[1] = [[0.5, 0.4, 0.0, 0.1], [0.1, 0.4, 0.4, 0.1]]
+    transition[2] = [[0.3, 0.3, 0.4, 0.0], [0.0, 0.2, 0.7, 0.1]]
+    rewards = np.zeros((3, 2, 4))
+    rewards[1, 1], rewards[2, 0], rewards[2, 1] = 0.2, 0.5, 1.0
+    behavior = np.array([[0.6, 0.4], [0.6, 0.4], [0.5, 0.5]])
+    candidate = np.array([[0.4, 0.6], [0.4, 0.6], [0.3, 0.7]])
+    return SmallProblem(
+        "bonus",
+        "seek a rare reward: positive rewards, discounted",
+        FiniteMDP(transition, rewards, np.array([1.0, 0.0, 0.0]), horizon=8, discount=0.95),
+        TabularPolicy(behavior),
+        TabularPolicy(candidate),
+        max_ratio=float((candidate / behavior).max()) ** 8,
+    )
+
+
+def _decline() -> SmallProblem:
+    """Every step costs more the longer one stays; the candidate stays, the behaviour policy leaves."""
+    transition = np.zeros((4, 2, 5))
+    for state in range(4):
+        transition[state, 0, min(state + 1, 3)] = 0.9
+        transition[state, 0, 4] = 0.1
+        transition[state, 1, 4] = 0.6
+        transition[state, 1, state] = 0.4
+    rewards = -np.array([0.2, 0.5, 1.0, 3.0])[:, None, None] * np.ones((4, 2, 5))
+    behavior = np.tile([0.4, 0.6], (4, 1))
+    candidate = np.tile([0.6, 0.4], (4, 1))
+    return SmallProblem(
+        "decline",
+        "rare and costly: heavy ratios go with low returns, so weighted returns are skewed to the left",
+        FiniteMDP(transition, rewards, np.array([0.7, 0.3, 0.0, 0.0]), horizon=10),
+        TabularPolicy(behavior),
+        TabularPolicy(candidate),
+        max_ratio=1.5**10,
+    )
+
+
+def _clinic() -> SmallProblem:
+    """One decision for a patient drawn from five groups: the one-step case."""
+    cured = np.array([[0.3, 0.6], [0.5, 0.5], [0.7, 0.4], [0.2, 0.35], [0.9, 0.92]])
+    transition = np.zeros((5, 2, 6))
+    transition[..., 5] = 1.0
+    rewards = np.zeros((5, 2, 6))
+    # A one-step reward must depend on the outcome: split each group into cured and not by its next state.
+    transition[..., 5] = cured
+    transition[..., 0] = 1.0 - cured
+    rewards[..., 5] = 1.0
+    return SmallProblem(
+        "clinic",
+        "one treatment decision each, cured or not: the recommender's and the trial's case",
+        FiniteMDP(transition, rewards, np.array([0.3, 0.25, 0.2, 0.15, 0.1]), horizon=1),
+        TabularPolicy(np.tile([0.8, 0.2], (5, 1))),
+        TabularPolicy(np.array([[0.1, 0.9], [0.5, 0.5], [0.9, 0.1], [0.1, 0.9], [0.5, 0.5]])),
+        max_ratio=4.5,
+    )
+
+
+SMALL: dict[str, Callable[[], SmallProblem]] = {
+    "walker": _walker,
+    "bonus": _bonus,
+    "decline": _decline,
+    "clinic": _clinic,
+}
+
+
+def small(name: str) -> SmallProblem:
+    """A problem by name."""
+    if name not in SMALL:
+        raise TightropeError(f"problem is {name!r}; known: {', '.join(SMALL)}")
+    return SMALL[name]()

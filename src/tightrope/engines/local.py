@@ -1,0 +1,195 @@
+"""Replicates by chunked matrix products in NumPy: draw weights, build columns, multiply, add.
+
+Memory stays bounded whatever n, the horizon and B are: weights live in cache-sized tiles, columns in chunks, sums in
+slabs of replicates. For whole-number weights each column is first rounded to a power-of-two grid so coarse that every
+partial sum is exact in float64; then the order of summation cannot matter and one seed gives the same bits whatever
+the tiles, threads or BLAS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from tightrope.dataset import Array
+from tightrope.errors import BoundError
+from tightrope.resampling import BLOCK, WeightScheme
+from tightrope.statistic import Statistic, SumStatistic, centered
+
+Precision = Literal["float64", "float32"]
+Progress = Callable[[float], None]
+
+TILE_ROWS = 256  # replicates per tile: 256 x 1024 float64 weights are 2 MB, about a second-level cache
+SLAB_BYTES = 32 << 20  # what the (replicates, columns) sums of one slab may take
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """What the approximate bounds work from. NaN marks a replicate whose weights left the estimator undefined."""
+
+    n_trajectories: int
+    estimate: float
+    values: Array  # (B,)
+    leave_one_out: Array | None = None  # (n,)
+    standard_error: float | None = None
+    standard_errors: Array | None = None  # (B,): of each replicate, for the studentized bootstrap
+
+    @property
+    def n_undefined(self) -> int:
+        """How many replicates drew only trajectories of weight zero at some step."""
+        return int(np.isnan(self.values).sum())
+
+    def reflected(self) -> Replicates:
+        """The replicates of minus the value: its lower bound is minus the upper bound."""
+        flipped = None if self.leave_one_out is None else -self.leave_one_out
+        return replace(self, estimate=-self.estimate, values=-self.values, leave_one_out=flipped)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Which weights to draw: everything that decides them, and where to report how far we are."""
+
+    scheme: WeightScheme
+    n_trajectories: int
+    n_resamples: int
+    seed: int
+    progress: Progress | None = None
+
+    def tiles(self, slab: range, width: int = BLOCK) -> Iterator[tuple[int, slice, Array]]:
+        """Yield (first trajectory, rows of the slab, weights); the weights are overwritten by the next tile."""
+        n = self.n_trajectories
+        left = self.scheme.start(n, len(slab))
+        buffer = np.empty(min(TILE_ROWS, len(slab)) * min(n, width))
+        for start in range(0, n, width):
+            columns = min(width, n - start)
+            for first in range(0, len(slab), TILE_ROWS):
+                rows = slice(first, min(first + TILE_ROWS, len(slab)))
+                count = rows.stop - rows.start
+                weights = buffer[: count * columns].reshape(count, columns)
+                self.scheme.fill(
+                    weights, left[rows], seed=self.seed, trajectory=start, replicate=slab.start + first, n=n
+                )
+                yield start, rows, weights
+            if self.progress is not None:
+                self.progress((slab.start + len(slab) * (start + columns) / n) / self.n_resamples)
+
+    def slabs(self, bytes_per_row: int) -> list[range]:
+        """Ranges of replicates whose sums fit into SLAB_BYTES together."""
+        size = max(1, SLAB_BYTES // bytes_per_row // TILE_ROWS) * TILE_ROWS
+        return [range(first, min(first + size, self.n_resamples)) for first in range(0, self.n_resamples, size)]
+
+
+def replicate(
+    statistics: Sequence[Statistic],
+    scheme: WeightScheme,
+    *,
+    n_resamples: int,
+    seed: int,
+    precision: Precision = "float64",
+    standard_errors: bool = False,
+    progress: Progress | None = None,
+) -> list[Replicates]:
+    """Values of several statistics on the same weight rows, drawn once."""
+    n = statistics[0].n_trajectories
+    if n < 2:
+        raise BoundError(f"a bootstrap needs at least two episodes; the logs hold {n}")
+    if precision not in ("float64", "float32"):
+        raise BoundError(f'precision is {precision!r}; "float64" or "float32"')
+    walk = Walk(scheme, n, n_resamples, seed, progress)
+    sums = [_Sums(s, scheme, precision) for s in statistics if isinstance(s, SumStatistic)]
+    for slab in walk.slabs(8 * max((job.statistic.n_columns for job in sums), default=1)) if sums else []:
+        totals = [np.zeros((len(slab), job.statistic.n_columns)) for job in sums]
+        for start, rows, weights in walk.tiles(slab):
+            for job, total in zip(sums, totals, strict=True):
+                job.add(start, weights, total[rows])
+        for job, total in zip(sums, totals, strict=True):
+            job.values.append(job.statistic.combine(total))
+        if standard_errors:
+            slopes = [job.statistic.combine.gradient(total) for job, total in zip(sums, totals, strict=True)]
+            squares = [np.zeros(len(slab)) for _ in sums]
+            for start, rows, weights in walk.tiles(slab):
+                for job, slope, square in zip(sums, slopes, squares, strict=True):
+                    job.add_squares(start, weights, slope[rows], square[rows])
+            for job, square in zip(sums, squares, strict=True):
+                job.errors.append(np.sqrt(square * n / (n - 1)))
+    finished = iter(sums)
+    return [
+        next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else _by_rows(s, walk) for s in statistics
+    ]
+
+
+class _Sums:
+    """Weighted sums of one statistic's columns, and what came of them."""
+
+    def __init__(self, statistic: SumStatistic, scheme: WeightScheme, precision: Precision):
+        self.original = statistic
+        self.statistic = centered(statistic) if precision == "float32" else statistic
+        self.dtype: Any = np.dtype(precision)
+        self.grid: Array | None = None
+        if scheme.integer and precision == "float64":
+            self.grid = _grid(statistic.summary.largest, scheme.max_total(statistic.n_trajectories))
+        self.values: list[Array] = []  # per slab
+        self.errors: list[Array] = []
+        self.block: tuple[int, list[tuple[int, int, Array]]] = (-1, [])
+
+    def add(self, start: int, weights: Array, total: Array) -> None:
+        """Add the weighted sums of one tile to its rows of the total."""
+        weights = weights.astype(self.dtype, copy=False)
+        for first, last, columns in self._columns(start, weights.shape[1]):
+            total += weights[:, first - start : last - start] @ columns
+
+    def add_squares(self, start: int, weights: Array, slope: Array, square: Array) -> None:
+        """Add Σ w_i (slope · x_i)², the infinitesimal jackknife's variance under each row of weights."""
+        for first, last, columns in self._columns(start, weights.shape[1]):
+            effect = slope @ columns.T
+            square += np.einsum("bi,bi,bi->b", weights[:, first - start : last - start], effect, effect)
+
+    def _columns(self, start: int, width: int) -> Iterator[tuple[int, int, Array]]:
+        """The columns of a block, kept while the tiles of this block go by unless they are too wide for that."""
+        if self.block[0] == start:
+            return iter(self.block[1])
+        chunks = ((a, b, self._prepared(c)) for a, b, c in self.statistic.chunks(start, start + width))
+        if 8 * self.statistic.n_columns * width > SLAB_BYTES:
+            return chunks
+        self.block = (start, list(chunks))
+        return iter(self.block[1])
+
+    def _prepared(self, columns: Array) -> Array:
+        if self.grid is None:
+            return columns.astype(self.dtype, copy=False)
+        return (columns + self.grid) - self.grid
+
+    def result(self, scale: float) -> Replicates:
+        estimate = self.original.estimate
+        n = self.original.n_trajectories
+        values = estimate + scale * (np.concatenate(self.values) - estimate)
+        if not self.errors:
+            return Replicates(n, estimate, values)
+        error = float(np.sqrt(np.square(self.original.influence()).sum() / (n * (n - 1))))
+        return Replicates(n, estimate, values, None, error, scale * np.concatenate(self.errors))
+
+
+def _by_rows(statistic: Statistic, walk: Walk) -> Replicates:
+    """For a statistic that does not reduce to sums: call it on whole weight rows."""
+    n = walk.n_trajectories
+    estimate = float(statistic(np.ones(n)))
+    parts = [
+        statistic(weights)
+        for slab in walk.slabs(8 * n)
+        for _, _, weights in walk.tiles(slab, width=-(-n // BLOCK) * BLOCK)
+    ]
+    return Replicates(n, estimate, estimate + walk.scheme.scale(n) * (np.concatenate(parts) - estimate))
+
+
+def _grid(largest: Array, max_total: int) -> Array:
+    """Adding and subtracting this rounds each column so that weights of up to ``max_total`` sum it without error.
+
+    With u the grid's unit and |x| ≤ largest, every partial sum is a multiple of u below 2^53 u.
+    """
+    bound = np.maximum(largest * max_total, np.finfo(np.float64).tiny)
+    unit = np.exp2(np.ceil(np.log2(bound)) - 52)
+    result: Array = 1.5 * 2.0**52 * unit
+    return result

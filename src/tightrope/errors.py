@@ -1,0 +1,23 @@
+"""What tightrope raises on purpose. Every message names the argument, the value received and the fix."""
+
+from __future__ import annotations
+
+
+class TightropeError(ValueError):
+    """The parent of all errors below: catch this one to catch them all."""
+
+
+class DataError(TightropeError):
+    """The logs are not what was declared, or not complete enough to be used."""
+
+
+class PolicyError(TightropeError):
+    """A policy cannot answer what is asked of it, or answers nonsense."""
+
+    def __init__(self, message: str, *, row: int | None = None):
+        super().__init__(message)
+        self.row = row  # which of the states it was asked about, so that a caller can name the step
+
+
+class BoundError(TightropeError):
+    """This bound cannot be computed: an invalid pair, a missing declaration, or data that contradict one."""

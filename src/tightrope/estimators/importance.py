@@ -1,0 +1,175 @@
+"""Importance sampling: IS and PDIS, means of one independent value per trajectory.
+
+With a declared range the values are shifted before they are multiplied by the ratio and the mean is shifted back
+(the paper's normalisation to [0, 1]; the scale cancels, only the shift acts). With returns counted from their floor,
+ratios that are mostly near zero pull the estimate down, the safe side for a lower bound; an upper bound counts from
+the ceiling instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from tightrope.dataset import Array, TrajectoryDataset
+from tightrope.errors import BoundError
+from tightrope.estimators.base import Anchor
+from tightrope.problem import Problem
+from tightrope.ratios import Ratios
+from tightrope.statistic import RatioSum, SumStatistic, TrajectoryValues
+
+LARGEST_LOG = 600.0  # beyond this a ratio times a return may not fit a float64
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """shift + mean of ρ-weighted shifted returns; the two estimators differ in what is weighted by which ratio."""
+
+    name: ClassVar[str]
+    unit: ClassVar[str]  # whose range must be declared
+
+    anchor: Anchor = "low"
+    normalize: bool | None = None  # None: when the range is declared
+
+    def anchored(self, anchor: Anchor) -> _Mean:
+        """Count from the floor ("low") or from the ceiling ("high")."""
+        return replace(self, anchor=anchor)
+
+    def range(self, dataset: TrajectoryDataset) -> tuple[float, float] | None:
+        """The declared range of one trajectory's contribution before weighting."""
+        raise NotImplementedError
+
+    def weighted(self, ratios: Ratios, start: int, stop: int, shift: float) -> Array:
+        """Σ ratio × (reward or return − shift) of episodes start..stop, (stop - start,)."""
+        raise NotImplementedError
+
+    def _end(self, dataset: TrajectoryDataset) -> float | None:
+        """The end of the range to count from, where it is declared."""
+        declared = self.range(dataset)
+        if declared is None:
+            return None
+        end = declared[0] if self.anchor == "low" else declared[1]
+        return end if np.isfinite(end) else None
+
+    def _shift(self, dataset: TrajectoryDataset) -> float:
+        end = self._end(dataset)
+        if self.normalize is False or (end is None and self.normalize is None):
+            return 0.0
+        if end is None:
+            raise BoundError(f"{self.name} with normalize=True needs a declared {self.unit}; pass it to read()")
+        return end
+
+    def _total(self, dataset: TrajectoryDataset) -> float:
+        """What a shift of one per trajectory or step adds to the value."""
+        return 1.0
+
+    def __call__(self, problem: Problem) -> SumStatistic:
+        """The statistic of the candidate's value."""
+        ratios = problem.ratios
+        _check_size(self.name, ratios)
+        shift = self._shift(ratios.dataset)
+
+        def make_columns(start: int, stop: int) -> Array:
+            columns = np.ones((stop - start, 2))
+            columns[:, 1] = self.weighted(ratios, start, stop, shift)
+            return columns
+
+        combine = RatioSum(np.ones(1), constant=shift * self._total(ratios.dataset))
+        return SumStatistic(ratios.dataset.n_trajectories, combine.fields, make_columns, combine)
+
+    def trajectory_values(self, problem: Problem, *, max_ratio: float | None) -> TrajectoryValues:
+        """Independent values ≥ 0 for the exact bounds; refuses where nothing was declared to count from."""
+        ratios, data = problem.ratios, problem.dataset
+        _check_size(self.name, ratios)
+        end, side = self._end(data), ("lowest" if self.anchor == "low" else "highest")
+        if end is None or not (data.horizon_declared or self._needs_no_horizon(data)):
+            missing = self.unit if end is None else "horizon"
+            raise BoundError(
+                f"an exact {'lower' if self.anchor == 'low' else 'upper'} bound with {self.name} needs the "
+                f"{side} possible "
+                f"value to be declared, not taken from the sample: pass {missing}=... to read()"
+            )
+        sign = 1.0 if self.anchor == "low" else -1.0
+        parts = [sign * self.weighted(ratios, start, stop, end) for start, stop in data.chunks()]
+        values = np.maximum(np.concatenate(parts), 0.0)  # rounding alone can dip below zero
+        ceiling, missing = self._ceiling(ratios, max_ratio)
+        return TrajectoryValues(values, end * self._total(data), sign, ceiling, missing)
+
+    def _ceiling(self, ratios: Ratios, max_ratio: float | None) -> tuple[float | None, str]:
+        if max_ratio is None:
+            return None, "max_ratio, the largest importance ratio that can occur"
+        largest = float(np.exp(ratios.log_max.max()))
+        if largest > max_ratio * (1 + 1e-9):
+            raise BoundError(
+                f"max_ratio is {max_ratio:g}, but the logs hold an importance ratio of {largest:g}: the "
+                "declared bound is wrong"
+            )
+        declared = self.range(ratios.dataset)
+        assert declared is not None
+        low, high = declared
+        if not np.isfinite(high - low):
+            return None, f"both ends of the {self.unit}"
+        return max_ratio * (high - low) * self._total(ratios.dataset), ""
+
+    def _needs_no_horizon(self, dataset: TrajectoryDataset) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class IS(_Mean):
+    """Importance sampling: the mean of ρ_{L-1} · return.
+
+    Unbiased; its variance grows exponentially with the horizon. Precup, Sutton, Singh (2000).
+    """
+
+    name: ClassVar[str] = "is"
+    unit: ClassVar[str] = "reward_range or return_range"
+
+    def range(self, dataset: TrajectoryDataset) -> tuple[float, float] | None:
+        """The range of the return."""
+        return dataset.value_range
+
+    def weighted(self, ratios: Ratios, start: int, stop: int, shift: float) -> Array:
+        """ρ_{L-1} (return − shift)."""
+        result: Array = np.exp(ratios.log(start, stop)[:, -1]) * (ratios.dataset.returns[start:stop] - shift)
+        return result
+
+    def _needs_no_horizon(self, dataset: TrajectoryDataset) -> bool:
+        return dataset.return_range is not None
+
+
+@dataclass(frozen=True)
+class PDIS(_Mean):
+    """Per-decision importance sampling: the mean of Σ_t γ^t ρ_t r_t. The paper drops the γ^t.
+
+    Unbiased; each reward is weighted only by the actions up to it. Absorbing steps earn 0 before the shift, so after it
+    they count like all others: the sum runs over the whole horizon.
+    """
+
+    name: ClassVar[str] = "pdis"
+    unit: ClassVar[str] = "reward_range"
+
+    def range(self, dataset: TrajectoryDataset) -> tuple[float, float] | None:
+        """The range of one step's reward, absorbing steps included."""
+        return dataset.step_range
+
+    def weighted(self, ratios: Ratios, start: int, stop: int, shift: float) -> Array:
+        """Σ_t γ^t ρ_t (r_t − shift)."""
+        data = ratios.dataset
+        rewards = data.pad(data.rewards[data.steps(start, stop)], start, stop)
+        result: Array = (np.exp(ratios.log(start, stop)) * (rewards - shift)) @ data.discounts
+        return result
+
+    def _total(self, dataset: TrajectoryDataset) -> float:
+        return float(dataset.discounts.sum())
+
+
+def _check_size(name: str, ratios: Ratios) -> None:
+    largest = float(ratios.log_max.max())
+    if largest > LARGEST_LOG:
+        raise BoundError(
+            f"an importance ratio reaches exp({largest:.0f}), which no average survives: {name} has no usable value on "
+            "these logs; use wis or pdwis, which need only relative ratios"
+        )

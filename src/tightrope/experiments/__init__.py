@@ -1,0 +1,1 @@
+"""Studies: grids of trials on domains with known values."""

@@ -1,0 +1,307 @@
+"""What a policy must answer, and the policies that need nothing but NumPy.
+
+A policy answers ``log_prob(states, actions, t)``: the log-probability (log-density for continuous actions) of each
+action in its state at its time. Policies over a finite action set also answer ``probs(states, t)``. States, actions
+and times come as arrays with one row per step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.errors import PolicyError
+
+Array = npt.NDArray[np.float64]
+Anything = npt.NDArray[Any]
+
+SUM_TOLERANCE = 1e-6
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Anything that can say how likely it would have taken the logged actions."""
+
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Log-probability of each action, (N,); -inf where the policy never takes it."""
+        ...
+
+
+@runtime_checkable
+class DiscretePolicy(Policy, Protocol):
+    """A policy over actions 0..k-1 that can list all their probabilities."""
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Probabilities of all k actions, (N, k)."""
+        ...
+
+
+class _Discrete:
+    """Log-probabilities and samples from ``probs``, for policies over a finite action set."""
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        raise NotImplementedError
+
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Log-probability of each action, (N,)."""
+        table = self.probs(states, t)
+        index = _action_index(actions, table.shape[1])
+        with np.errstate(divide="ignore"):
+            return np.log(table[np.arange(len(table)), index])
+
+    def sample(self, states: Anything, t: npt.NDArray[np.int64], *, rng: np.random.Generator) -> Anything:
+        """One action per state, (N,)."""
+        cumulative = np.cumsum(self.probs(states, t), axis=1)
+        draws = rng.random(len(cumulative)) * cumulative[:, -1]
+        chosen: npt.NDArray[np.int64] = (draws[:, None] >= cumulative).sum(axis=1)
+        return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class TabularPolicy(_Discrete):
+    """Probabilities in a table: (states, actions), or (times, states, actions) when they change with time."""
+
+    table: Array
+
+    def __init__(self, probs: npt.ArrayLike):
+        table = np.asarray(probs, dtype=np.float64)
+        if table.ndim not in (2, 3):
+            raise PolicyError(
+                f"probs has shape {table.shape}; give (states, actions), or (times, states, actions) for a policy that "
+                "changes with time"
+            )
+        check_probs("probs", table)
+        object.__setattr__(self, "table", table)
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Probabilities of all actions, (N, k)."""
+        if states.ndim != 1 or states.dtype.kind not in "iu":
+            raise PolicyError(
+                f"a TabularPolicy needs one integer state per step; the logs hold {states.dtype} of shape "
+                f"{states.shape}"
+            )
+        _check_index("state", states, self.table.shape[-2], "the policy's table has that many rows")
+        if self.table.ndim == 2:
+            return self.table[states]
+        _check_index("time", t, len(self.table), "the policy's table covers that many steps")
+        return self.table[t, states]
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxPolicy(_Discrete):
+    """Probabilities ∝ exp(preference / temperature), with ``preferences(states, t)`` giving (N, k)."""
+
+    preferences: Callable[[Anything, npt.NDArray[np.int64]], Anything]
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise PolicyError(f"temperature is {self.temperature}; it must be positive")
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Probabilities of all actions, (N, k)."""
+        logits = np.asarray(self.preferences(states, t), dtype=np.float64) / self.temperature
+        if logits.ndim != 2 or len(logits) != len(states):
+            raise PolicyError(f"preferences returned shape {logits.shape}; (N, actions) with N={len(states)} expected")
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        normalized: Array = weights / weights.sum(axis=1, keepdims=True)
+        return normalized
+
+
+@dataclass(frozen=True, eq=False)
+class DeterministicPolicy(_Discrete):
+    """Always the action ``choose(states, t)``, an integer below ``n_actions``."""
+
+    choose: Callable[[Anything, npt.NDArray[np.int64]], Anything]
+    n_actions: int
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """One on the chosen action, (N, k)."""
+        chosen = _action_index(np.asarray(self.choose(states, t)), self.n_actions)
+        return np.eye(self.n_actions)[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class UniformPolicy(_Discrete):
+    """Every one of ``n_actions`` actions alike."""
+
+    n_actions: int
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """1/k everywhere, (N, k)."""
+        return np.full((len(states), self.n_actions), 1.0 / self.n_actions)
+
+
+@dataclass(frozen=True, eq=False)
+class MixturePolicy:
+    """At every step a fresh draw of which policy acts; not one policy for a whole episode."""
+
+    policies: Sequence[Policy]
+    weights: Sequence[float]
+
+    def __post_init__(self) -> None:
+        if len(self.policies) != len(self.weights) or not self.policies:
+            raise PolicyError(
+                f"{len(self.policies)} policies and {len(self.weights)} weights; as many of each, at least one"
+            )
+        check_probs("weights", np.asarray([self.weights], dtype=np.float64))
+
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Log of the weighted sum of the parts' probabilities, (N,)."""
+        parts = [
+            np.log(weight) + policy.log_prob(states, actions, t)
+            for policy, weight in zip(self.policies, self.weights, strict=True)
+            if weight > 0
+        ]
+        mixed: Array = np.logaddexp.reduce(parts, axis=0)
+        return mixed
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Weighted sum of the parts' probabilities, (N, k); every part must be discrete."""
+        for policy in self.policies:
+            if not isinstance(policy, DiscretePolicy):
+                raise PolicyError(
+                    f"{type(policy).__name__} has no probs(states, t): the mixture cannot list probabilities"
+                )
+        return sum(  # type: ignore[return-value]
+            weight * policy.probs(states, t)  # type: ignore[attr-defined]
+            for policy, weight in zip(self.policies, self.weights, strict=True)
+        )
+
+
+def epsilon_softened(policy: Policy, epsilon: float, n_actions: int) -> MixturePolicy:
+    """The policy with probability 1 − ε, one of ``n_actions`` actions at random with probability ε."""
+    if not 0.0 <= epsilon <= 1.0:
+        raise PolicyError(f"epsilon is {epsilon}; it must lie in [0, 1]")
+    return MixturePolicy((policy, UniformPolicy(n_actions)), (1.0 - epsilon, epsilon))
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPolicy:
+    """Continuous actions: normal around ``mean(states, t)``, (N, k), with a full covariance matrix (k, k)."""
+
+    mean: Callable[[Anything, npt.NDArray[np.int64]], Anything]
+    covariance: Array
+
+    def __init__(self, mean: Callable[[Anything, npt.NDArray[np.int64]], Anything], covariance: npt.ArrayLike):
+        matrix = np.atleast_2d(np.asarray(covariance, dtype=np.float64))
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T):
+            raise PolicyError(f"covariance has shape {matrix.shape}; a symmetric (k, k) matrix is expected")
+        try:
+            np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            raise PolicyError(
+                "covariance is not positive definite; a policy without noise has no density: importance "
+                "sampling cannot "
+                "evaluate it"
+            ) from None
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "covariance", matrix)
+
+    @cached_property
+    def _factor(self) -> Array:
+        return np.linalg.cholesky(self.covariance).astype(np.float64)
+
+    @property
+    def max_log_density(self) -> float:
+        """The log-density at the mean, the largest there is."""
+        k = len(self.covariance)
+        return -0.5 * k * float(np.log(2 * np.pi)) - float(np.log(np.diag(self._factor)).sum())
+
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Log-density of each action, (N,)."""
+        if actions.dtype.kind != "f":
+            raise PolicyError(f"a GaussianPolicy needs float actions; the logs hold {actions.dtype}")
+        given = actions.reshape(len(actions), -1)
+        center = self._center(states, t)
+        if given.shape != center.shape:
+            raise PolicyError(f"the logs' actions have shape {given.shape}, the policy's mean {center.shape}")
+        scaled = np.linalg.solve(self._factor, (given - center).T)
+        squares: Array = np.square(scaled).sum(axis=0)
+        return self.max_log_density - 0.5 * squares
+
+    def sample(self, states: Anything, t: npt.NDArray[np.int64], *, rng: np.random.Generator) -> Anything:
+        """One action per state, (N, k)."""
+        center = self._center(states, t)
+        return center + rng.standard_normal(center.shape) @ self._factor.T
+
+    def _center(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        center = np.asarray(self.mean(states, t), dtype=np.float64)
+        center = center.reshape(len(states), -1)
+        if center.shape[1] != len(self.covariance):
+            raise PolicyError(
+                f"mean returned {center.shape[1]} action dimensions, the covariance has {len(self.covariance)}"
+            )
+        return center
+
+
+@dataclass(frozen=True, eq=False)
+class CallablePolicy:
+    """Any function ``f(states, actions, t)`` of the logged actions' probabilities, or of their logarithms."""
+
+    function: Callable[[Anything, Anything, npt.NDArray[np.int64]], Anything]
+    log: bool = False
+
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """What the function returns, as logarithms, (N,)."""
+        values = np.asarray(self.function(states, actions, t), dtype=np.float64)
+        if self.log:
+            return values
+        if values.size and np.nanmin(values) < 0:
+            raise PolicyError(
+                f"the policy function returned {np.nanmin(values):g}, below 0: if these are log-probabilities, "
+                "wrap it as "
+                "CallablePolicy(function, log=True)"
+            )
+        with np.errstate(divide="ignore"):
+            return np.log(values)
+
+
+def as_policy(policy: Any) -> Policy:
+    """A policy as it is; a bare callable as one returning probabilities; a table as a TabularPolicy."""
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, np.ndarray):
+        return TabularPolicy(policy)
+    if callable(policy):
+        return CallablePolicy(policy)
+    raise PolicyError(
+        f"policy is a {type(policy).__name__}; give an object with log_prob(states, actions, t), a function of "
+        "(states, actions, t) returning probabilities, a table of probabilities, or None to use the logs' eval_prob"
+    )
+
+
+def check_probs(name: str, table: Array) -> None:
+    """Refuse entries below 0 or NaN and rows that do not sum to one."""
+    bad = ~(table >= 0)
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise PolicyError(f"{name}{list(at)} is {table[at]}; probabilities must be numbers ≥ 0")
+    sums = table.sum(axis=-1)
+    off = np.abs(sums - 1.0) > SUM_TOLERANCE
+    if off.any():
+        row = tuple(int(i) for i in np.argwhere(off)[0])
+        raise PolicyError(f"row {list(row)} of {name} sums to {sums[row]:.8g}; each row must sum to one")
+
+
+def _check_index(name: str, values: Anything, size: int, why: str) -> None:
+    bad = (values < 0) | (values >= size)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise PolicyError(f"{name} {values[row]} is outside 0..{size - 1}: {why}", row=row)
+
+
+def _action_index(actions: Anything, n_actions: int) -> Anything:
+    if actions.ndim != 1 or actions.dtype.kind not in "iub":
+        raise PolicyError(
+            f"a policy over {n_actions} discrete actions needs one integer action per step; got {actions.dtype} "
+            "of shape "
+            f"{actions.shape}"
+        )
+    _check_index("action", actions, n_actions, f"the policy has {n_actions} actions")
+    return actions.astype(np.int64)

@@ -1,0 +1,170 @@
+"""Plain results: what a bound said, and everything needed to judge it. JSON in and out, nothing computed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Self
+
+Side = Literal["lower", "upper"]
+Guarantee = Literal["exact", "approximate"]
+
+
+class _Json:
+    """To and from JSON; infinities and NaN, which JSON lacks, are written as strings."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists, numbers and strings."""
+        return _plain(asdict(self))  # type: ignore[call-overload, no-any-return]
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """A JSON text that any parser reads."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The record that ``to_json`` wrote."""
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The record that ``to_dict`` made."""
+        return cls(**{name: _value(value) for name, value in data.items()})
+
+
+@dataclass(frozen=True)
+class Bound(_Json):
+    """A one-sided confidence bound: the value lies on the other side of it with probability 1 − confidence at most.
+
+    ``guarantee`` is "exact" (holds at every n) or "approximate" (tends to hold as n grows).
+    """
+
+    value: float
+    side: Side
+    confidence: float
+    estimate: float
+    estimator: str
+    method: str
+    guarantee: Guarantee
+    warnings: tuple[str, ...] = ()
+    n_trajectories: int = 0
+    n_resamples: int | None = None
+    n_undefined: int = 0  # replicates in which the estimator was undefined; they count as the worst value
+    seed: int | None = None
+
+    def __str__(self) -> str:
+        sign = "≥" if self.side == "lower" else "≤"
+        text = (
+            f"value {sign} {self.value:.6g} with confidence {self.confidence:g} ({self.guarantee}; {self.estimator}, "
+            f"{self.method}; estimate {self.estimate:.6g})"
+        )
+        return "\n".join([text, *(f"  ! {warning}" for warning in self.warnings)])
+
+
+@dataclass(frozen=True)
+class Interval(_Json):
+    """A two-sided interval: two one-sided bounds that share the error equally."""
+
+    lower: Bound
+    upper: Bound
+    confidence: float
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.lower.value, self.upper.value))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The interval that ``to_dict`` made."""
+        return cls(Bound.from_dict(data["lower"]), Bound.from_dict(data["upper"]), data["confidence"])
+
+
+@dataclass(frozen=True)
+class Overlap(_Json):
+    """How much the logs say about the candidate: importance ratios, summed up."""
+
+    effective_sample_size: tuple[float, ...]  # (horizon,): (Σρ)² / Σρ² at each step
+    largest_share: tuple[float, ...]  # (horizon,): the heaviest trajectory's part of Σρ at each step
+    zero_share: float  # trajectories the candidate could not have produced
+    pareto_k: float | None  # tail index of the final ratios; above 0.7 averages are unreliable; None: too few
+    mean_ratio: float  # of the final ratios; its expectation is 1
+    mean_ratio_error: float
+    unlogged_mass: float | None  # the candidate's probability on state-action pairs never logged, where countable
+    infinite_variance: bool  # proven for the Gaussian policies at hand
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Summary(_Json):
+    """What the logs hold."""
+
+    n_trajectories: int
+    n_steps: int
+    shortest: int
+    longest: int
+    horizon: int
+    horizon_declared: bool
+    discount: float
+    terminated: int
+    reward_seen: tuple[float, float]
+    reward_range: tuple[float, float] | None
+    return_range: tuple[float, float] | None
+    return_mean: float  # the behaviour policy's own value, estimated
+    return_error: float
+    actions: str
+    states: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Evaluation(_Json):
+    """Many bounds on one question, what the logs look like, and which bound to believe."""
+
+    bounds: tuple[Bound, ...]
+    skipped: tuple[tuple[str, str, str], ...]  # (estimator, method, why)
+    summary: Summary
+    overlap: Overlap
+    advice: str
+    believe: int | None = None  # which of the bounds; None: this data cannot answer
+    true_value: float | None = None  # where it is known, for demonstrations
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Bound]:
+        return iter(self.bounds)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The evaluation that ``to_dict`` made."""
+        settings = data["settings"]
+        parts = {name: _value(value) for name, value in data.items()}
+        return cls(
+            **{
+                **parts,
+                "bounds": tuple(Bound.from_dict(bound) for bound in data["bounds"]),
+                "summary": Summary.from_dict(data["summary"]),
+                "overlap": Overlap.from_dict(data["overlap"]),
+                "settings": settings,
+            }
+        )
+
+
+_NAMES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_value(item) for item in value)
+    if isinstance(value, str):
+        return _NAMES.get(value, value)
+    return value

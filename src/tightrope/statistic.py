@@ -1,0 +1,261 @@
+"""The one idea: an estimator is a functional of trajectory weights. Read this file first.
+
+Give every logged trajectory a weight and a statistic returns a value. Weights of one give the point estimate,
+multinomial counts the bootstrap, ``1 - I`` the jackknife, Dirichlet rows the Bayesian bootstrap.
+
+Nearly every estimator is more: a smooth function of weighted *sums* over trajectories. Then a bootstrap of B
+replicates is one matrix product, leaving one out is one subtraction, and sums add up over partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.dataset import Array
+from tightrope.errors import TightropeError
+
+COLUMN_BYTES = 16 << 20  # what one chunk of columns may take
+
+
+class Statistic(Protocol):
+    """A function of trajectory weights; NaN where the weights leave it undefined (0/0)."""
+
+    @property
+    def n_trajectories(self) -> int:
+        """How many weights it takes."""
+        ...
+
+    def __call__(self, weights: npt.ArrayLike) -> Array:
+        """(..., n) weights to (...,) values."""
+        ...
+
+
+class Combine(Protocol):
+    """A smooth function of weighted column sums, homogeneous of degree 0: doubling all weights changes nothing."""
+
+    def __call__(self, sums: Array) -> Array:
+        """(..., columns) to (...,); NaN where undefined."""
+        ...
+
+    def gradient(self, sums: Array) -> Array:
+        """The derivative by each sum, (..., columns) to (..., columns)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class SumStatistic:
+    """``combine(weights @ columns)``, with the (n, columns) matrix made chunk by chunk, never all at once."""
+
+    n_trajectories: int
+    fields: Mapping[str, slice]  # the columns by name
+    make_columns: Callable[[int, int], Array]  # episodes start..stop to (stop - start, columns)
+    combine: Combine
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns are summed."""
+        return max(int(part.stop) for part in self.fields.values())
+
+    def __call__(self, weights: npt.ArrayLike) -> Array:
+        """(..., n) weights to (...,) values; NaN where the weights leave the statistic undefined."""
+        rows = np.asarray(weights, dtype=np.float64)
+        if rows.shape[-1:] != (self.n_trajectories,):
+            raise TightropeError(
+                f"weights have shape {rows.shape}; one weight per trajectory, (..., {self.n_trajectories}), expected"
+            )
+        if not (np.isfinite(rows) & (rows >= 0)).all():
+            raise TightropeError("weights must be finite and ≥ 0")
+        sums = np.zeros((*rows.shape[:-1], self.n_columns))
+        for start, stop, columns in self.chunks():
+            sums += rows[..., start:stop] @ columns
+        return self.combine(sums)
+
+    def chunks(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int, Array]]:
+        """(start, stop, columns) for consecutive episodes, each within COLUMN_BYTES."""
+        size = max(1, COLUMN_BYTES // (8 * self.n_columns))
+        end = self.n_trajectories if stop is None else stop
+        for first in range(start, end, size):
+            last = min(first + size, end)
+            fits = self.n_trajectories <= size
+            yield first, last, self._all[first:last] if fits else self.make_columns(first, last)
+
+    @cached_property
+    def _all(self) -> Array:
+        """Every column, kept when one chunk holds them: several passes go over them."""
+        return self.make_columns(0, self.n_trajectories)
+
+    @cached_property
+    def summary(self) -> ColumnSummary:
+        """Sums and sizes of all columns, from one pass."""
+        width = self.n_columns
+        sums, abs_sums, largest = np.zeros(width), np.zeros(width), np.zeros(width)
+        for _, _, columns in self.chunks():
+            sums += columns.sum(axis=0)
+            sizes = np.abs(columns)
+            abs_sums += sizes.sum(axis=0)
+            np.maximum(largest, sizes.max(axis=0), out=largest)
+        return ColumnSummary(sums, abs_sums, largest)
+
+    @property
+    def estimate(self) -> float:
+        """The point estimate: all weights one."""
+        return float(self.combine(self.summary.sums))
+
+    def influence(self) -> Array:
+        """What each trajectory does to the estimate, to first order: (n,), summing to zero.
+
+        n · ∇combine · x_i; the infinitesimal jackknife's ingredients.
+        """
+        slope = self.combine.gradient(self.summary.sums)
+        parts = [columns @ slope for _, _, columns in self.chunks()]
+        result: Array = self.n_trajectories * np.concatenate(parts)
+        return result
+
+    def leave_one_out(self) -> Array:
+        """The value without each trajectory in turn, (n,): its own sums subtracted, no second fit.
+
+        Where one trajectory makes up nearly all of a column, subtraction would leave only rounding errors; those few
+        are summed afresh.
+        """
+        total, sizes = self.summary.sums, self.summary.abs_sums
+        values: list[Array] = []
+        dominant: list[int] = []
+        for start, _, columns in self.chunks():
+            values.append(self.combine(total - columns))
+            alone = ((sizes - np.abs(columns) < DOMINANT * sizes) & (sizes > 0)).any(axis=1)
+            dominant.extend(start + np.flatnonzero(alone))
+        result = np.concatenate(values)
+        for index in dominant:
+            weights = np.ones(self.n_trajectories)
+            weights[index] = 0.0
+            result[index] = self(weights)
+        return result
+
+
+DOMINANT = 1e-5  # a trajectory with all but this share of a column is left out by summing the others
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """One pass over the columns: what the point estimate, exact sums and the jackknife need."""
+
+    sums: Array  # (columns,)
+    abs_sums: Array  # (columns,)
+    largest: Array  # (columns,): the largest absolute value
+
+
+@dataclass(frozen=True, eq=False)
+class RatioSum:
+    """constant + Σ_k c_k · N_k / D_k, over columns (D_1..D_K, N_1..N_K): every importance-sampling estimator is one.
+
+    IS and PDIS have K = 1 and D = 1 (the weight total); WIS one ratio; PDWIS one per time step.
+    """
+
+    coefficients: Array  # (K,)
+    constant: float = 0.0
+
+    @property
+    def fields(self) -> dict[str, slice]:
+        """Names of the columns."""
+        k = len(self.coefficients)
+        return {"denominator": slice(0, k), "numerator": slice(k, 2 * k)}
+
+    def __call__(self, sums: Array) -> Array:
+        """(..., 2K) to (...,); NaN where a denominator is zero."""
+        below, above = self._parts(sums)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = above / below
+        ratio[..., self.coefficients == 0] = 0.0  # γ = 0: later steps count for nothing, defined or not
+        value: Array = self.constant + ratio @ self.coefficients
+        return np.where(np.isfinite(value), value, np.nan)
+
+    def gradient(self, sums: Array) -> Array:
+        """(..., 2K) to (..., 2K)."""
+        below, above = self._parts(sums)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_numerator = np.where(self.coefficients == 0, 0.0, self.coefficients / below)
+            by_denominator = np.where(self.coefficients == 0, 0.0, -by_numerator * above / below)
+        return np.concatenate([by_denominator, by_numerator], axis=-1)
+
+    def _parts(self, sums: Array) -> tuple[Array, Array]:
+        return sums[..., self.fields["denominator"]], sums[..., self.fields["numerator"]]
+
+
+@dataclass(frozen=True, eq=False)
+class CenteredRatioSum:
+    """A RatioSum over columns (1, D/D̄ − 1, (N − θD)/D̄): small numbers, for float32 without losing digits.
+
+    N/D = θ + Σw(N − θD)/D̄ / (Σw + Σw(D/D̄ − 1)), with θ and D̄ of the full data.
+    """
+
+    coefficients: Array  # (K,)
+    constant: float
+    ratios: Array  # (K,): θ
+
+    @property
+    def fields(self) -> dict[str, slice]:
+        """Names of the columns."""
+        k = len(self.coefficients)
+        return {"total": slice(0, 1), "denominator": slice(1, k + 1), "numerator": slice(k + 1, 2 * k + 1)}
+
+    def __call__(self, sums: Array) -> Array:
+        """(..., 2K+1) to (...,); NaN where a denominator is zero."""
+        total, below, above = (sums[..., part] for part in self.fields.values())
+        below = total + below
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(below > 1e-6 * total, self.ratios + above / below, np.nan)
+        ratio[..., self.coefficients == 0] = 0.0
+        value: Array = self.constant + ratio @ self.coefficients
+        return value
+
+    def gradient(self, sums: Array) -> Array:
+        """(..., 2K+1) to (..., 2K+1)."""
+        total, below, above = (sums[..., part] for part in self.fields.values())
+        below = total + below
+        by_numerator = np.where(self.coefficients == 0, 0.0, self.coefficients / below)
+        by_denominator = np.where(self.coefficients == 0, 0.0, -by_numerator * above / below)
+        by_total = by_denominator.sum(axis=-1, keepdims=True)
+        return np.concatenate([by_total, by_denominator, by_numerator], axis=-1)
+
+
+def centered(statistic: SumStatistic) -> SumStatistic:
+    """The same statistic over centred columns; only sums of ratios have this form."""
+    combine = statistic.combine
+    if not isinstance(combine, RatioSum):
+        raise TightropeError('precision="float32" needs an estimator that is a sum of ratios; use "float64"')
+    below, above = combine._parts(statistic.summary.sums)
+    average = below / statistic.n_trajectories
+    theta = above / below
+
+    def make_columns(start: int, stop: int) -> Array:
+        denominator, numerator = combine._parts(statistic.make_columns(start, stop))
+        ones = np.ones((stop - start, 1))
+        return np.hstack([ones, denominator / average - 1.0, (numerator - theta * denominator) / average])
+
+    shifted = CenteredRatioSum(combine.coefficients, combine.constant, theta)
+    return SumStatistic(statistic.n_trajectories, shifted.fields, make_columns, shifted)
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryValues:
+    """Independent values X_i ≥ 0, one per trajectory, with V = origin + sign · E[X]: what exact bounds need.
+
+    Concentration inequalities are not functionals of weights: they need each value by itself and a declared range.
+    """
+
+    values: Array  # (n,), all ≥ 0
+    origin: float
+    sign: float  # +1: a lower bound on E[X] is a lower bound on V; -1: an upper one
+    ceiling: float | None  # the largest value X can take, where max_ratio was declared
+    missing: str = ""  # why there is no ceiling
+
+    @property
+    def estimate(self) -> float:
+        """The mean, mapped back to the value's scale."""
+        return self.origin + self.sign * float(self.values.mean())
