@@ -22,7 +22,7 @@ from tightrope.policy import (
     UniformPolicy,
     epsilon_softened,
 )
-from tightrope.readers import read
+from tightrope.readers import read, write
 from tightrope.records import Bound, Evaluation, Interval
 from tightrope.resampling import Bayesian, Multinomial, Poisson, draw_weights
 
@@ -58,4 +58,5 @@ __all__ = [
     "read",
     "statistic",
     "upper_bound",
+    "write",
 ]

@@ -22,10 +22,10 @@ from tightrope.estimators import estimator as find_estimator
 from tightrope.problem import Problem
 from tightrope.records import Bound, Evaluation, Interval, Overlap, Side
 from tightrope.resampling import Seed, WeightScheme, scheme, seed_of
-from tightrope.statistic import SumStatistic
+from tightrope.statistic import SumStatistic, standard_error
 
 DEFAULT_ESTIMATOR = "pdwis"
-DEFAULT_METHOD = "bca"
+DEFAULT_METHOD = "studentized"  # of all, the nearest to its nominal error rate: docs/coverage.md
 DEFAULT_METHODS = ("percentile", "bca", "studentized", "betting")
 
 
@@ -211,7 +211,7 @@ def _bounds(
         except TightropeError as error:
             replicates[one] = error
     replicates |= _replicates(statistics, needs, settings)
-    cautions = {one: skew_warning(stat.influence(), side) for one, stat in statistics.items()}
+    influence = {one: stat.influence() for one, stat in statistics.items()}
     results: list[Bound | TightropeError] = []
     for one, how in pairs:
         try:
@@ -221,8 +221,9 @@ def _bounds(
                 ready = replicates[one]
                 if isinstance(ready, TightropeError):
                     raise ready
-                told = [*problem.dataset.notes, *found.warnings, *cautions[one]]
-                results.append(_approximate(ready, one, how, side, settings, told))  # type: ignore[arg-type]
+                skew = skew_warning(influence[one], side, settings.confidence, second_order=how.second_order)  # type: ignore[union-attr]
+                told = [*problem.dataset.notes, *found.warnings, *skew]
+                results.append(_approximate(ready, standard_error(influence[one]), one, how, side, settings, told))  # type: ignore[arg-type]
         except TightropeError as error:
             results.append(error)
     return results
@@ -257,6 +258,7 @@ def _replicates(
 
 def _approximate(
     replicates: Replicates,
+    error: float,
     estimator: Estimator,
     how: BootstrapBound,
     side: Side,
@@ -285,6 +287,7 @@ def _approximate(
         estimator=estimator.name,
         method=how.name,
         guarantee="approximate",
+        standard_error=error,
         warnings=(*told, *warnings),
         n_trajectories=replicates.n_trajectories,
         n_resamples=settings.n_resamples if drawn else None,
@@ -299,9 +302,8 @@ def _exact(
     if not hasattr(estimator, "trajectory_values"):
         independent = ", ".join(name for name, cls in ESTIMATORS.items() if hasattr(cls, "trajectory_values"))
         raise BoundError(
-            f"{how.name} needs one independent value per trajectory; {estimator.name} divides by a sum over all "
-            "of them, so "
-            f"the pair has no guarantee. Use {independent}, or a bootstrap method with {estimator.name}"
+            f"{how.name} needs one independent value per trajectory; a self-normalised estimator divides by a sum over all "
+            f"of them, so the pair has no guarantee. Use {independent}, or a bootstrap method"
         )
     sample = estimator.trajectory_values(problem, max_ratio=settings.max_ratio)
     bound = how.lower(sample, delta=1 - settings.confidence, seed=settings.seed)
@@ -318,6 +320,7 @@ def _exact(
         estimator=estimator.name,
         method=how.name,
         guarantee="exact",
+        standard_error=standard_error(sample.values - sample.values.mean()),
         warnings=tuple(warnings),
         n_trajectories=len(sample.values),
         seed=settings.seed if how.name == "cut" else None,

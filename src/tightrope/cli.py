@@ -1,5 +1,232 @@
-"""Parse, call, print."""
+"""The command line: parse, call, print. Heavy modules are imported inside the commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-app = typer.Typer()
+if TYPE_CHECKING:
+    from tightrope.dataset import TrajectoryDataset
+    from tightrope.engines.local import Progress
+    from tightrope.records import Evaluation
+
+ANSWERED, BAD_INPUT, NO_ANSWER = 0, 2, 3
+EXITS = "Exit codes: 0 answered; 2 bad input or arguments, nothing was written; 3 the data cannot answer."
+
+app = typer.Typer(
+    help="How good is this policy, at worst, judging only from logs of another policy?",
+    epilog=EXITS,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Logs = Annotated[Path, typer.Argument(help="Parquet or CSV file, one row per step.", show_default=False)]
+PolicyOption = Annotated[
+    str | None,
+    typer.Option(help="The candidate: a column of the logs, a table (.npz, .csv, .parquet), or module:object."),
+]
+Discount = Annotated[float, typer.Option(help="γ: what a reward one step later is worth.")]
+Horizon = Annotated[int | None, typer.Option(help="Steps that count. Default: the longest episode.")]
+RewardRange = Annotated[
+    tuple[float, float] | None, typer.Option(help="Lowest and highest possible reward of a step (may be -inf, inf).")
+]
+ReturnRange = Annotated[tuple[float, float] | None, typer.Option(help="Lowest and highest possible return.")]
+Incomplete = Annotated[
+    Literal["error", "terminate", "drop"],
+    typer.Option(help="Episodes shorter than the horizon and not flagged as terminated."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Confidence = Annotated[float, typer.Option(help="Of each bound, in (0.5, 1).")]
+Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.")]
+SeedOption = Annotated[int, typer.Option(help="One seed gives the same numbers.")]
+
+
+@app.callback()
+def main() -> None:
+    """How good is this policy, at worst, judging only from logs of another policy?"""
+
+
+@app.command(epilog=EXITS)
+def evaluate(
+    logs: Logs,
+    policy: PolicyOption = None,
+    estimator: Annotated[list[str] | None, typer.Option(help="is, pdis, wis, pdwis; repeat for several.")] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="percentile, bca, basic, studentized, t, hoeffding, empirical-bernstein, anderson, cut, betting; "
+            "repeat for several."
+        ),
+    ] = None,
+    side: Annotated[Literal["lower", "upper", "both"], typer.Option(help="Which bounds.")] = "lower",
+    confidence: Confidence = 0.95,
+    discount: Discount = 1.0,
+    horizon: Horizon = None,
+    reward_range: RewardRange = None,
+    return_range: ReturnRange = None,
+    max_ratio: Annotated[
+        float | None, typer.Option(help="The largest possible importance ratio (hoeffding, empirical-bernstein).")
+    ] = None,
+    incomplete: Incomplete = "error",
+    n_resamples: Resamples = 2000,
+    seed: SeedOption = 0,
+    json: Json = False,
+) -> None:
+    """Bound the candidate's value from logs of another policy, and say which bound to believe."""
+    with _errors():
+        import tightrope
+
+        dataset, candidate = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete)
+        with _progress("resampling") as progress:
+            result = tightrope.evaluate(
+                dataset,
+                candidate,
+                estimators=estimator,
+                methods=method,
+                side=side,
+                confidence=confidence,
+                n_resamples=n_resamples,
+                rng=seed,
+                max_ratio=max_ratio,
+                progress=progress,
+            )
+    _show(result, json)
+
+
+@app.command(epilog=EXITS)
+def inspect(
+    logs: Logs,
+    policy: PolicyOption = None,
+    discount: Discount = 1.0,
+    horizon: Horizon = None,
+    reward_range: RewardRange = None,
+    return_range: ReturnRange = None,
+    incomplete: Incomplete = "error",
+    json: Json = False,
+) -> None:
+    """What is in the logs, what is wrong with them, and how much they say about the candidate."""
+    with _errors():
+        from tightrope.diagnostics import overlap, summarize
+        from tightrope.problem import Problem
+
+        dataset, candidate = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete)
+        summary = summarize(dataset)
+        asked = candidate is not None or dataset.eval_log_probs is not None
+        found = overlap(Problem(dataset, candidate)) if asked else None
+    if json:
+        import json as encoder
+
+        typer.echo(encoder.dumps({"summary": summary.to_dict(), "overlap": found.to_dict() if found else None}))
+        return
+    from rich.console import Console
+
+    from tightrope.report.table import summary_table
+
+    Console().print(summary_table(summary, found))
+
+
+@app.command(epilog=EXITS)
+def demo(
+    problem: Annotated[str, typer.Option(help="walker, bonus, decline or clinic.")] = "walker",
+    n: Annotated[int, typer.Option(help="Episodes to log.")] = 1000,
+    seed: SeedOption = 0,
+    save: Annotated[Path | None, typer.Option(help="Also write the logs here (.parquet or .csv).")] = None,
+    json: Json = False,
+) -> None:
+    """Bounds on logs made on the spot, with the true value beside them."""
+    with _errors():
+        import numpy as np
+
+        import tightrope
+        from tightrope.domains import small
+
+        chosen = small(problem)
+        dataset = chosen.mdp.simulate(chosen.behavior, n, rng=np.random.default_rng(seed), candidate=chosen.candidate)
+        if save is not None:
+            tightrope.write(dataset, save)
+        if not json:
+            typer.echo(f"{chosen.name}: {chosen.about}.")
+        with _progress("resampling") as progress:
+            result = tightrope.evaluate(
+                dataset, chosen.candidate, rng=seed, true_value=chosen.true_value, progress=progress
+            )
+    _show(result, json)
+    if save is not None and not json:
+        low, high = chosen.mdp.return_range
+        typer.echo(
+            f"\nThe same from the file:\n  tightrope evaluate {save} --horizon {dataset.horizon} "
+            f"--discount {dataset.discount:g} --return-range {low:g} {high:g}"
+        )
+
+
+def _load(
+    logs: Path,
+    policy: str | None,
+    discount: float,
+    horizon: int | None,
+    reward_range: tuple[float, float] | None,
+    return_range: tuple[float, float] | None,
+    incomplete: Literal["error", "terminate", "drop"],
+) -> tuple[TrajectoryDataset, Any]:
+    """The logs, and the candidate unless it is one of their columns."""
+    from tightrope.policies import load_policy
+    from tightrope.policies.load import TABLES
+    from tightrope.readers import read
+
+    named = policy is not None and (":" in policy or policy.lower().endswith(TABLES))
+    dataset = read(
+        logs,
+        discount=discount,
+        horizon=horizon,
+        reward_range=reward_range,
+        return_range=return_range,
+        incomplete=incomplete,
+        eval_column=None if named else policy,
+    )
+    return dataset, load_policy(policy) if named and policy is not None else None
+
+
+def _show(result: Evaluation, json: bool) -> None:
+    """Print the result and leave with the code that says whether there is an answer."""
+    if json:
+        typer.echo(result.to_json())
+    else:
+        from rich.console import Console
+
+        from tightrope.report.table import evaluation_table
+
+        Console().print(evaluation_table(result))
+    if result.believe is None:
+        raise typer.Exit(NO_ANSWER)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Our own errors become one line on stderr; anything else is a bug and keeps its traceback."""
+    from tightrope.errors import TightropeError
+
+    try:
+        yield
+    except TightropeError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Progress | None]:
+    """A bar on stderr while there is someone to see it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)

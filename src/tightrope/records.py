@@ -48,6 +48,7 @@ class Bound(_Json):
     estimator: str
     method: str
     guarantee: Guarantee
+    standard_error: float | None = None  # of the estimate
     warnings: tuple[str, ...] = ()
     n_trajectories: int = 0
     n_resamples: int | None = None

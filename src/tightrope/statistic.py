@@ -150,6 +150,12 @@ class ColumnSummary:
     largest: Array  # (columns,): the largest absolute value
 
 
+def standard_error(influence: Array) -> float:
+    """√(Σ ψ_i² / n(n−1)): for a mean, s/√n."""
+    n = len(influence)
+    return float(np.sqrt(np.square(influence).sum() / (n * (n - 1)))) if n > 1 else float("inf")
+
+
 @dataclass(frozen=True, eq=False)
 class RatioSum:
     """constant + Σ_k c_k · N_k / D_k, over columns (D_1..D_K, N_1..N_K): every importance-sampling estimator is one.

@@ -19,6 +19,7 @@ class BootstrapBound(Protocol):
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[Need]]
+    second_order: ClassVar[bool]  # whether it corrects for skewness, to leading order
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
         """The lower bound at level 1 − delta, and what to be told about it."""

@@ -19,6 +19,7 @@ class Basic:
 
     name: ClassVar[str] = "basic"
     needs: ClassVar[frozenset[Need]] = frozenset({"values"})
+    second_order: ClassVar[bool] = False
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
         """The lower bound."""

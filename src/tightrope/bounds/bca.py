@@ -26,6 +26,7 @@ class BCa:
 
     name: ClassVar[str] = "bca"
     needs: ClassVar[frozenset[Need]] = frozenset({"values", "leave_one_out"})
+    second_order: ClassVar[bool] = True
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
         """The lower bound."""

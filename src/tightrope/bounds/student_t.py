@@ -21,6 +21,7 @@ class StudentT:
 
     name: ClassVar[str] = "t"
     needs: ClassVar[frozenset[Need]] = frozenset({"leave_one_out"})
+    second_order: ClassVar[bool] = False
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
         """The lower bound."""

@@ -21,6 +21,7 @@ class Studentized:
 
     name: ClassVar[str] = "studentized"
     needs: ClassVar[frozenset[Need]] = frozenset({"values", "standard_errors"})
+    second_order: ClassVar[bool] = True
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
         """The lower bound."""

@@ -17,7 +17,7 @@ import numpy as np
 from tightrope.dataset import Array
 from tightrope.errors import BoundError
 from tightrope.resampling import BLOCK, WeightScheme
-from tightrope.statistic import Statistic, SumStatistic, centered
+from tightrope.statistic import Statistic, SumStatistic, centered, standard_error
 
 Precision = Literal["float64", "float32"]
 Progress = Callable[[float], None]
@@ -168,7 +168,7 @@ class _Sums:
         values = estimate + scale * (np.concatenate(self.values) - estimate)
         if not self.errors:
             return Replicates(n, estimate, values)
-        error = float(np.sqrt(np.square(self.original.influence()).sum() / (n * (n - 1))))
+        error = standard_error(self.original.influence())
         return Replicates(n, estimate, values, None, error, scale * np.concatenate(self.errors))
 
 

@@ -1,0 +1,84 @@
+"""``--policy``: a table of probabilities in a file, or ``module:object``.
+
+Importing a module runs its code: only what the user names is ever imported, and nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tightrope.dataset import Array
+from tightrope.errors import PolicyError, TightropeError
+from tightrope.policy import Policy, TabularPolicy, as_policy
+from tightrope.readers.tables import to_table
+
+TABLES = (".npz", ".npy", ".csv", ".parquet", ".pq")
+
+
+def load_policy(spec: str) -> Policy:
+    """The policy that a table file or ``module:object`` names."""
+    if spec.lower().endswith(TABLES):
+        return TabularPolicy(_table(Path(spec)))
+    if ":" in spec:
+        return as_policy(_import(spec))
+    raise PolicyError(
+        f"policy is {spec!r}; give the name of a column of the logs, a table ({', '.join(TABLES)}) or module:object"
+    )
+
+
+def _import(spec: str) -> Any:
+    module, _, name = spec.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        raise PolicyError(f"policy {spec!r}: module {module!r} cannot be imported from here: {error}") from error
+    except AttributeError as error:
+        raise PolicyError(f"policy {spec!r}: module {module!r} has no {name!r}") from error
+    finally:
+        sys.path.pop(0)
+
+
+def _table(path: Path) -> Array:
+    """Probabilities (states, actions) or (times, states, actions)."""
+    if path.suffix in (".npz", ".npy"):
+        return _numpy(path)
+    try:
+        table = to_table(path)
+    except TightropeError as error:
+        raise PolicyError(f"policy: {error}") from error
+    keys = [name for name in ("t", "state", "action") if name in table.column_names]
+    if keys[-2:] != ["state", "action"] or "prob" not in table.column_names:
+        raise PolicyError(
+            f"policy {path}: columns state, action, prob (and t, if it changes with time) expected; it has "
+            f"{', '.join(table.column_names)}"
+        )
+    index = [table[name].to_numpy() for name in keys]
+    if any(part.dtype.kind not in "iu" or part.min() < 0 for part in index):
+        raise PolicyError(f"policy {path}: {', '.join(keys)} must be whole numbers from 0")
+    result = np.zeros([int(part.max()) + 1 for part in index])
+    result[tuple(index)] = table["prob"].to_numpy()
+    return result
+
+
+def _numpy(path: Path) -> Array:
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if path.suffix == ".npy":
+            return np.asarray(loaded, dtype=np.float64)
+        names = list(loaded.keys())
+        name = "probs" if "probs" in names else names[0]
+        if len(names) > 1 and name != "probs":
+            raise PolicyError(f"policy {path} holds several arrays ({', '.join(names)}); name the one to use 'probs'")
+        return np.asarray(loaded[name], dtype=np.float64)
+    except FileNotFoundError as error:
+        raise PolicyError(f"policy {path}: no such file") from error
+    except (OSError, ValueError, IndexError) as error:
+        if isinstance(error, TightropeError):
+            raise
+        raise PolicyError(f"policy {path} cannot be read as a NumPy file of numbers: {error}") from error

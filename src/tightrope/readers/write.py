@@ -1,0 +1,66 @@
+"""A dataset back to a long-format Parquet or CSV file, as ``read`` reads it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tightrope.dataset import TrajectoryDataset
+from tightrope.errors import DataError
+
+
+def write(dataset: TrajectoryDataset, path: str | os.PathLike[str]) -> None:
+    """Write one row per step. The file appears whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    target = Path(path)
+    writers: dict[str, Callable[[Any, Any], Any]] = {
+        ".parquet": pyarrow.parquet.write_table,
+        ".csv": pyarrow.csv.write_csv,
+    }
+    if target.suffix not in writers:
+        raise DataError(f"{target}: the name must end in {' or '.join(writers)}")
+    table = pa.table(_columns(dataset))
+    replace_file(target, lambda temporary: writers[target.suffix](table, temporary))
+
+
+def replace_file(target: Path, make: Callable[[str], Any]) -> None:
+    """Make a file beside ``target`` and rename it into place, so that a failure leaves what was there."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        os.close(handle)
+    except OSError as error:
+        raise DataError(f"{target} cannot be written: {error}") from error
+    try:
+        make(temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _columns(data: TrajectoryDataset) -> dict[str, Any]:
+    assert data.episode_ids is not None
+    last = np.zeros(data.n_steps, dtype=bool)
+    last[data.offsets[1:] - 1] = data.terminated
+    columns: dict[str, Any] = {"episode": np.repeat(data.episode_ids, data.lengths), "t": data.times}
+    for name, prefix, values in (("state", "obs", data.states), ("action", "action", data.actions)):
+        if values is None:
+            continue
+        if values.ndim == 1:
+            columns[name] = values
+        else:
+            columns |= {f"{prefix}_{i}": values[:, i] for i in range(values.shape[1])}
+    columns["reward"] = data.rewards
+    for name, logs in (("behavior_log_prob", data.behavior_log_probs), ("eval_log_prob", data.eval_log_probs)):
+        if logs is not None:
+            columns[name] = logs
+    columns["terminated"] = last
+    return columns
