@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import check_finite, check_labels, check_log_probs, declared_range, is_number, whole_horizon
 from tightrope.errors import DataError
 from tightrope.policy import Policy
 
@@ -17,7 +18,6 @@ Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-ROUNDING = 1e-6  # probabilities up to 1 + ROUNDING are taken for 1: float32 logs overshoot by that much
 CHUNK_BYTES = 16 << 20  # what one padded (chunk, horizon) array may take
 
 
@@ -52,12 +52,12 @@ class TrajectoryDataset:
             self._set(name, np.float64)
         self._set("offsets", np.int64)
         self._set("terminated", np.bool_)
-        for name in ("states", "actions", "final_states"):
+        for name in ("states", "actions", "final_states", "episode_ids"):
             self._set(name, None)
-        if self.episode_ids is None:
-            object.__setattr__(self, "episode_ids", np.arange(len(self.offsets) - 1))
-        self._set("episode_ids", None)
         self._check_settings()
+        self._check_offsets()
+        if self.episode_ids is None:
+            object.__setattr__(self, "episode_ids", np.arange(self.n_trajectories))
         self._check_shapes()
         self._check_values()
         self._check_lengths()
@@ -133,8 +133,11 @@ class TrajectoryDataset:
     # -- parts of it -------------------------------------------------------------------------------------------
 
     def take(self, episodes: npt.ArrayLike) -> TrajectoryDataset:
-        """The given episodes in the given order; one may be taken more than once."""
-        index = np.asarray(episodes, dtype=np.int64)
+        """The given episodes in the given order, by position or by mask; one may be taken more than once."""
+        try:
+            index = np.arange(self.n_trajectories)[np.asarray(episodes)]
+        except IndexError as error:
+            raise DataError(f"no such episodes; positions run from 0 to {self.n_trajectories - 1}: {error}") from error
         lengths = self.lengths[index]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         steps = np.repeat(self.offsets[index] - offsets[:-1], lengths) + np.arange(offsets[-1])
@@ -184,11 +187,17 @@ class TrajectoryDataset:
         if value is None:
             return
         try:
-            array = np.asarray(value, dtype=dtype)
+            given = np.asarray(value)
+            array = given if dtype is None else given.astype(dtype, copy=False)
         except (TypeError, ValueError) as error:
-            raise DataError(f"{name} does not convert to an array of {np.dtype(dtype)}: {error}") from error
-        if array.dtype.kind == "O":
+            wanted = "numbers or text" if dtype is None else np.dtype(dtype).name
+            raise DataError(f"{name} does not convert to an array of {wanted}: {error}") from error
+        if dtype is None and array.dtype.kind not in "iubfUM":
             raise DataError(f"{name} holds mixed types; give integers, floats or text, one kind for all rows")
+        if dtype in (np.int64, np.bool_) and not np.array_equal(given, array):
+            raise DataError(
+                f"{name} must hold {'true or false' if dtype is np.bool_ else 'whole numbers'}; got {given}"
+            )
         object.__setattr__(self, name, array)
 
     def _per_episode(self, values: Array) -> Array:
@@ -197,38 +206,42 @@ class TrajectoryDataset:
         return np.add.reduceat(values, self.offsets[:-1])
 
     def _check_settings(self) -> None:
-        if not 0.0 <= self.discount <= 1.0:
-            raise DataError(f"discount is {self.discount}; it must lie in [0, 1]")
-        if self.horizon != int(self.horizon) or self.horizon < 1:
-            raise DataError(f"horizon is {self.horizon}; it must be a whole number of steps, at least 1")
+        if not is_number(self.discount) or not 0.0 <= self.discount <= 1.0:
+            raise DataError(f"discount is {self.discount!r}; it must be a number in [0, 1]")
+        object.__setattr__(self, "discount", float(self.discount))
+        object.__setattr__(self, "horizon", whole_horizon(self.horizon))
         for name in ("reward_range", "return_range"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            low, high = _range(name, value)
-            object.__setattr__(self, name, (low, high))
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, declared_range(name, getattr(self, name)))
 
-    def _check_shapes(self) -> None:
+    def _check_offsets(self) -> None:
         offsets = self.offsets
         if offsets.ndim != 1 or len(offsets) < 2:
             raise DataError("the logs hold no episodes: offsets must have at least two entries")
-        if offsets[0] != 0 or offsets[-1] != len(self.rewards) or (np.diff(offsets) < 1).any():
+        if offsets[0] != 0 or offsets[-1] != self.rewards.size or (np.diff(offsets) < 1).any():
             raise DataError(
-                f"offsets must rise from 0 to the number of steps ({len(self.rewards)}), each episode having at least "
+                f"offsets must rise from 0 to the number of steps ({self.rewards.size}), each episode having at least "
                 f"one step; got {offsets[0]} .. {offsets[-1]}"
             )
-        steps, episodes = len(self.rewards), len(offsets) - 1
+
+    def _check_shapes(self) -> None:
+        for name in ("rewards", "behavior_log_probs", "eval_log_probs", "terminated", "episode_ids"):
+            value = getattr(self, name)
+            if value is not None and value.ndim != 1:
+                raise DataError(f"{name} has shape {value.shape}; one number per row is expected")
+        steps, episodes = self.n_steps, self.n_trajectories
         for name, size in {
             **dict.fromkeys(("behavior_log_probs", "eval_log_probs", "states", "actions"), steps),
             **dict.fromkeys(("terminated", "final_states", "episode_ids"), episodes),
         }.items():
             value = getattr(self, name)
-            if value is not None and len(value) != size:
-                raise DataError(f"{name} has {len(value)} rows; {size} expected")
+            if value is not None and value.shape[:1] != (size,):
+                raise DataError(f"{name} has shape {value.shape}; {size} rows expected")
 
     def _check_values(self) -> None:
         for name in ("rewards", "states", "actions"):
             check_finite(name, getattr(self, name), self.where)
+        check_labels("actions", self.actions, self.where)
         check_log_probs("behavior_log_probs", self.behavior_log_probs, self.discrete_actions, self.where)
         check_log_probs("eval_log_probs", self.eval_log_probs, self.discrete_actions, self.where, zero=True)
 
@@ -273,48 +286,3 @@ class TrajectoryDataset:
     def _id(self, episode: int) -> Any:
         assert self.episode_ids is not None
         return self.episode_ids[episode]
-
-
-def _range(name: str, value: Any) -> tuple[float, float]:
-    try:
-        low, high = value
-        low = -np.inf if low is None else float(low)
-        high = np.inf if high is None else float(high)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} is {value!r}; give a pair (lowest, highest), None for an unknown end") from error
-    if not low < high:
-        raise DataError(f"{name} is ({low:g}, {high:g}); the lowest must be below the highest")
-    return low, high
-
-
-def check_finite(name: str, values: npt.NDArray[Any] | None, where: Any) -> None:
-    """Refuse NaN and infinity, naming the first place where one stands."""
-    if values is None or values.dtype.kind != "f":
-        return
-    bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
-    if bad.any():
-        step = int(np.argmax(bad))
-        raise DataError(f"{name} is {values[step]} at {where(step)}; it must be a finite number")
-
-
-def check_log_probs(name: str, values: Array | None, discrete: bool | None, where: Any, *, zero: bool = False) -> None:
-    """Refuse NaN, +∞, positive log-probabilities of discrete actions and (unless ``zero``) −∞."""
-    if values is None:
-        return
-    bad = np.isnan(values) | (values == np.inf)
-    if not zero:
-        bad |= values == -np.inf
-    if bad.any():
-        step = int(np.argmax(bad))
-        allowed = (
-            "a number or -inf" if zero else "finite: the behaviour policy took this action, so its probability is > 0"
-        )
-        raise DataError(f"{name} is {values[step]} at {where(step)}; it must be {allowed}")
-    if discrete is not False and len(values) and values.max() > ROUNDING:
-        step = int(np.argmax(values))
-        raise DataError(
-            f"{name} is {values[step]:g} at {where(step)}, a probability of {np.exp(values[step]):g} > 1; only "
-            "a density "
-            "of continuous (float) actions may exceed 1"
-            + ("" if discrete else ", and these logs hold no action column")
-        )

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.dataset import Array, TrajectoryDataset
+from tightrope.errors import PolicyError
 from tightrope.policy import DiscretePolicy, GaussianPolicy
 from tightrope.problem import Problem
 from tightrope.records import Overlap, Summary
@@ -13,6 +14,7 @@ from tightrope.records import Overlap, Summary
 FEW_EFFECTIVE = 10.0  # below this many effective trajectories a bootstrap resamples almost the same few
 HEAVY_SHARE = 0.5
 HEAVY_TAIL = 0.7  # Vehtari et al.: above it, averages of the ratios are unreliable at any practical n
+LARGEST_LOG = 700.0  # a ratio beyond this does not fit a float64
 OFF_MEAN = 5.0  # standard errors between the mean ratio and 1
 
 
@@ -77,16 +79,15 @@ def _floats(values: Array) -> tuple[float, ...]:
 
 def _mean_ratio(final: Array) -> tuple[float, float]:
     """The mean of exp(final) and its standard error, without overflow (infinite when it does not fit)."""
-    top = float(final.max())
-    if top > 600:
+    top, n = float(final.max()), len(final)
+    if top > LARGEST_LOG:
         return np.inf, np.inf
-    ratio = np.exp(final)
-    n = len(ratio)
-    return float(ratio.mean()), float(ratio.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+    relative, scale = np.exp(final - top), float(np.exp(top))
+    return scale * float(relative.mean()), scale * float(relative.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
 
 
 def pareto_k(log_ratios: Array) -> float | None:
-    """The shape of a generalised Pareto distribution fitted to the largest ratios; None when there are under 25.
+    """The shape of a generalised Pareto distribution fitted to the largest ratios; None when there are under 21.
 
     Zhang and Stephens (2009) with the weak prior of Vehtari, Simpson, Gelman, Yao, Gabry, "Pareto Smoothed Importance
     Sampling" (2024), on the min(n/5, 3√n) largest.
@@ -95,7 +96,7 @@ def pareto_k(log_ratios: Array) -> float | None:
     size = int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
     if size < 5:
         return None
-    ordered = np.sort(np.exp(log_ratios - log_ratios.max()))
+    ordered = np.sort(np.exp(np.maximum(log_ratios - log_ratios.max(), -600.0)))  # below: zero beside the largest
     tail = ordered[-size:] - ordered[-size - 1]
     tail = tail[tail > 0]
     if len(tail) < 5 or tail[0] == tail[-1]:
@@ -126,7 +127,10 @@ def unlogged_mass(problem: Problem) -> float | None:
     seen: npt.NDArray[np.bool_] | None = None
     for start in range(0, data.n_steps, 1 << 16):
         part = slice(start, start + (1 << 16))
-        probs = policy.probs(states[part], data.times[part])
+        try:
+            probs = policy.probs(states[part], data.times[part])
+        except PolicyError:  # a mixture with a part that cannot list its probabilities
+            return None
         if seen is None:
             seen = np.zeros((len(known), probs.shape[1]), dtype=bool)
             seen[place, actions.astype(np.int64)] = True
@@ -143,11 +147,13 @@ def infinite_variance(problem: Problem) -> bool:
     data, policy = problem.dataset, problem.policy
     if not isinstance(policy, GaussianPolicy):
         return False
-    if isinstance(data.behavior, GaussianPolicy):
-        return bool(np.linalg.eigvalsh(2 * data.behavior.covariance - policy.covariance).min() <= 0)
+    known, wide = data.behavior, policy.covariance
+    if isinstance(known, GaussianPolicy) and known.covariance.shape == wide.shape:
+        room = float(np.linalg.eigvalsh(2 * known.covariance - wide).min())
+        return room <= 1e-12 * float(np.abs(wide).max())  # rounding must not hide equality
     assert data.behavior_log_probs is not None
     log_det_ratio = 2 * (float(data.behavior_log_probs.max()) - policy.max_log_density)
-    return bool(log_det_ratio >= len(policy.covariance) * np.log(2.0))
+    return log_det_ratio >= len(wide) * float(np.log(2.0)) - 1e-9
 
 
 def summarize(data: TrajectoryDataset) -> Summary:

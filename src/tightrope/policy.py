@@ -69,7 +69,7 @@ class TabularPolicy(_Discrete):
     table: Array
 
     def __init__(self, probs: npt.ArrayLike):
-        table = np.asarray(probs, dtype=np.float64)
+        table = _numbers("probs", probs)
         if table.ndim not in (2, 3):
             raise PolicyError(
                 f"probs has shape {table.shape}; give (states, actions), or (times, states, actions) for a policy that "
@@ -105,10 +105,14 @@ class SoftmaxPolicy(_Discrete):
 
     def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         """Probabilities of all actions, (N, k)."""
-        logits = np.asarray(self.preferences(states, t), dtype=np.float64) / self.temperature
+        logits = _numbers("preferences", self.preferences(states, t)) / self.temperature
         if logits.ndim != 2 or len(logits) != len(states):
             raise PolicyError(f"preferences returned shape {logits.shape}; (N, actions) with N={len(states)} expected")
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        top = logits.max(axis=1, keepdims=True)
+        if not np.isfinite(top).all():
+            row = int(np.argmin(np.isfinite(top)))
+            raise PolicyError(f"preferences are {logits[row]}; numbers are expected, at least one above -inf", row=row)
+        weights = np.exp(logits - top)
         normalized: Array = weights / weights.sum(axis=1, keepdims=True)
         return normalized
 
@@ -120,10 +124,15 @@ class DeterministicPolicy(_Discrete):
     choose: Callable[[Anything, npt.NDArray[np.int64]], Anything]
     n_actions: int
 
+    def __post_init__(self) -> None:
+        _check_count(self.n_actions)
+
     def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         """One on the chosen action, (N, k)."""
-        chosen = _action_index(np.asarray(self.choose(states, t)), self.n_actions)
-        return np.eye(self.n_actions)[chosen]
+        chosen = np.asarray(self.choose(states, t))
+        if chosen.shape != (len(states),):
+            raise PolicyError(f"choose returned shape {chosen.shape}; one action per state, ({len(states)},), expected")
+        return np.eye(self.n_actions)[_action_index(chosen, self.n_actions)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +140,9 @@ class UniformPolicy(_Discrete):
     """Every one of ``n_actions`` actions alike."""
 
     n_actions: int
+
+    def __post_init__(self) -> None:
+        _check_count(self.n_actions)
 
     def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         """1/k everywhere, (N, k)."""
@@ -149,7 +161,8 @@ class MixturePolicy:
             raise PolicyError(
                 f"{len(self.policies)} policies and {len(self.weights)} weights; as many of each, at least one"
             )
-        check_probs("weights", np.asarray([self.weights], dtype=np.float64))
+        check_probs("weights", _numbers("weights", [self.weights]))
+        object.__setattr__(self, "policies", tuple(as_policy(policy) for policy in self.policies))
 
     def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
         """Log of the weighted sum of the parts' probabilities, (N,)."""
@@ -189,16 +202,15 @@ class GaussianPolicy:
     covariance: Array
 
     def __init__(self, mean: Callable[[Anything, npt.NDArray[np.int64]], Anything], covariance: npt.ArrayLike):
-        matrix = np.atleast_2d(np.asarray(covariance, dtype=np.float64))
+        matrix = np.atleast_2d(_numbers("covariance", covariance))
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T):
             raise PolicyError(f"covariance has shape {matrix.shape}; a symmetric (k, k) matrix is expected")
         try:
             np.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
             raise PolicyError(
-                "covariance is not positive definite; a policy without noise has no density: importance "
-                "sampling cannot "
-                "evaluate it"
+                "covariance is not positive definite; a policy without noise has no density, and importance sampling "
+                "cannot evaluate it"
             ) from None
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "covariance", matrix)
@@ -231,13 +243,10 @@ class GaussianPolicy:
         return center + rng.standard_normal(center.shape) @ self._factor.T
 
     def _center(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
-        center = np.asarray(self.mean(states, t), dtype=np.float64)
-        center = center.reshape(len(states), -1)
-        if center.shape[1] != len(self.covariance):
-            raise PolicyError(
-                f"mean returned {center.shape[1]} action dimensions, the covariance has {len(self.covariance)}"
-            )
-        return center
+        center, k = _numbers("mean", self.mean(states, t)), len(self.covariance)
+        if center.shape != (len(states), k) and not (k == 1 and center.shape == (len(states),)):
+            raise PolicyError(f"mean returned shape {center.shape}; ({len(states)}, {k}), as the covariance, expected")
+        return center.reshape(len(states), k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,14 +258,13 @@ class CallablePolicy:
 
     def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
         """What the function returns, as logarithms, (N,)."""
-        values = np.asarray(self.function(states, actions, t), dtype=np.float64)
+        values = _numbers("the policy function", self.function(states, actions, t))
         if self.log:
             return values
-        if values.size and np.nanmin(values) < 0:
+        if (values < 0).any():
             raise PolicyError(
-                f"the policy function returned {np.nanmin(values):g}, below 0: if these are log-probabilities, "
-                "wrap it as "
-                "CallablePolicy(function, log=True)"
+                f"the policy function returned {values[values < 0][0]:g}, below 0: if these are log-probabilities, "
+                "wrap it as CallablePolicy(function, log=True)"
             )
         with np.errstate(divide="ignore"):
             return np.log(values)
@@ -289,6 +297,18 @@ def check_probs(name: str, table: Array) -> None:
         raise PolicyError(f"row {list(row)} of {name} sums to {sums[row]:.8g}; each row must sum to one")
 
 
+def _check_count(n_actions: Any) -> None:
+    if not isinstance(n_actions, (int, np.integer)) or n_actions < 1:
+        raise PolicyError(f"n_actions is {n_actions!r}; it must be a whole number, at least 1")
+
+
+def _numbers(name: str, values: Any) -> Array:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise PolicyError(f"{name} must give numbers, all rows of one length: {error}") from error
+
+
 def _check_index(name: str, values: Anything, size: int, why: str) -> None:
     bad = (values < 0) | (values >= size)
     if bad.any():
@@ -299,9 +319,8 @@ def _check_index(name: str, values: Anything, size: int, why: str) -> None:
 def _action_index(actions: Anything, n_actions: int) -> Anything:
     if actions.ndim != 1 or actions.dtype.kind not in "iub":
         raise PolicyError(
-            f"a policy over {n_actions} discrete actions needs one integer action per step; got {actions.dtype} "
-            "of shape "
-            f"{actions.shape}"
+            f"a policy over {n_actions} discrete actions needs one integer action per step; got {actions.dtype} of "
+            f"shape {actions.shape}"
         )
     _check_index("action", actions, n_actions, f"the policy has {n_actions} actions")
     return actions.astype(np.int64)

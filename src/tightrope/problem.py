@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from tightrope.dataset import TrajectoryDataset
+from tightrope.policy import as_policy
 from tightrope.ratios import Ratios, ratios
 
 
@@ -16,6 +17,10 @@ class Problem:
 
     dataset: TrajectoryDataset
     policy: Any = None  # None: the logged eval_prob column
+
+    def __post_init__(self) -> None:
+        if self.policy is not None:
+            object.__setattr__(self, "policy", as_policy(self.policy))
 
     @cached_property
     def ratios(self) -> Ratios:

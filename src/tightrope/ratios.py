@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tightrope.dataset import Array, TrajectoryDataset, check_log_probs
+from tightrope.checks import check_log_probs
+from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
 from tightrope.policy import as_policy
 
@@ -55,9 +56,9 @@ def ratios(dataset: TrajectoryDataset, policy: Any = None) -> Ratios:
     zero = np.flatnonzero(np.isneginf(result.log_max))
     if len(zero):
         raise DataError(
-            f"all importance weights are zero at step {zero[0]}: in none of the {dataset.n_trajectories} "
-            "episodes would "
-            "the candidate have taken the logged actions. These logs say nothing about it by importance sampling"
+            f"all importance weights are zero at step {zero[0]}: in none of the {dataset.n_trajectories} episodes "
+            "would the candidate have taken the logged actions. Importance sampling learns nothing about it "
+            "from these logs; it needs logs of a policy that sometimes acts as the candidate does"
         )
     return result
 
@@ -86,5 +87,6 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
             f"the policy returned log-probabilities of shape {result.shape}; one per step, "
             f"{dataset.rewards.shape}, expected"
         )
-    check_log_probs("the policy's log-probability", result, dataset.discrete_actions, dataset.where, zero=True)
+    name = "the policy's log-probability"
+    check_log_probs(name, result, dataset.discrete_actions, dataset.where, zero=True, error=PolicyError)
     return result

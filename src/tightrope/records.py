@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
+from tightrope.errors import TightropeError
+
 Side = Literal["lower", "upper"]
 Guarantee = Literal["exact", "approximate"]
 
@@ -26,7 +28,10 @@ class _Json:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """The record that ``to_json`` wrote."""
-        return cls.from_dict(json.loads(text))
+        try:
+            return cls.from_dict(json.loads(text))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise TightropeError(f"this is not the JSON of a {cls.__name__}: {error}") from error
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -137,7 +142,6 @@ class Evaluation(_Json):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The evaluation that ``to_dict`` made."""
-        settings = data["settings"]
         parts = {name: _value(value) for name, value in data.items()}
         return cls(
             **{
@@ -145,7 +149,7 @@ class Evaluation(_Json):
                 "bounds": tuple(Bound.from_dict(bound) for bound in data["bounds"]),
                 "summary": Summary.from_dict(data["summary"]),
                 "overlap": Overlap.from_dict(data["overlap"]),
-                "settings": settings,
+                "settings": {name: _value(value) for name, value in data["settings"].items()},
             }
         )
 
@@ -158,6 +162,8 @@ def _plain(value: Any) -> Any:
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if hasattr(value, "item"):  # a NumPy scalar
+        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

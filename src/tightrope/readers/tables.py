@@ -16,90 +16,147 @@ SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".csv": "CSV"}
 
 def to_table(source: Any) -> Any:
     """A pyarrow table with at least one row."""
+    table, broken = to_parts(source)
+    for why in broken.values():
+        raise DataError(why)
+    return table
+
+
+def to_parts(source: Any) -> tuple[Any, dict[str, str]]:
+    """A pyarrow table with at least one row, and why each column left out of it does not convert."""
     import pyarrow as pa
 
+    broken: dict[str, str] = {}
     if isinstance(source, (str, os.PathLike)):
         table, label = _read_file(Path(source)), str(source)
     elif isinstance(source, pa.Table):
         table, label = source, "the table"
     elif isinstance(source, Mapping):
-        table, label = _from_columns(source), "the mapping"
+        (table, broken), label = _from_columns(source), "the mapping"
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "columns"):
-        table, label = _from_frame(source), "the frame"
+        (table, broken), label = _from_frame(source), "the frame"
     else:
-        raise DataError(
-            f"source is a {type(source).__name__}; give a path to a Parquet or CSV file, a pandas, polars or "
-            "pyarrow table, "
-            "or a mapping of column names to arrays"
-        )
-    if table.num_rows == 0:
+        raise _unknown(source)
+    if table.num_rows == 0 and not broken:
         raise DataError(f"{label} is empty: it holds no rows")
     twice = {name for name in table.column_names if table.column_names.count(name) > 1}
     if twice:
         raise DataError(f"{label} has more than one column named {', '.join(sorted(twice))}")
-    return table
+    return table, broken
+
+
+def _unknown(source: Any) -> DataError:
+    return DataError(
+        f"source is a {type(source).__name__}; give a path to a Parquet or CSV file, a pandas, polars or pyarrow "
+        "table, or a mapping of column names to arrays"
+    )
 
 
 def _read_file(path: Path) -> Any:
     import pyarrow as pa
 
     kind = SUFFIXES.get(path.suffix.lower())
-    if not path.is_file():
-        raise DataError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
+    if not os.path.isfile(path):
+        raise DataError(f"{path}: {'a folder, not a file' if os.path.isdir(path) else 'no such file'}")
     if kind is None:
         raise DataError(f"{path}: the name must end in {', '.join(SUFFIXES)} to say what the file is")
-    if path.stat().st_size == 0:
-        raise DataError(f"{path} is empty")
     try:
-        if kind == "Parquet":
-            import pyarrow.parquet
-
-            return pyarrow.parquet.read_table(path)
-        import pyarrow.csv
-
-        return pyarrow.csv.read_csv(path)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        with path.open("rb") as file:
+            head = file.read(4096)
+        _check_head(path, kind, head)
+        table = _parquet(path) if kind == "Parquet" else _csv(path)
+        str(table.column_names)  # names that are not text fail here
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{path} cannot be read as {kind}, which its name says it is: {error}") from error
+    return table
 
 
-def _from_columns(columns: Mapping[str, Any]) -> Any:
+def _check_head(path: Path, kind: str, head: bytes) -> None:
+    if not head:
+        raise DataError(f"{path} is empty")
+    parquet = head.startswith(b"PAR1")
+    if kind == "CSV" and parquet:
+        raise DataError(f"{path} is a Parquet file, not the CSV file its name says; rename it to end in .parquet")
+    if kind == "CSV" and b"\0" in head:
+        raise DataError(f"{path} is not the CSV file its name says: it is not UTF-8 text; save it as UTF-8 CSV")
+    if kind == "Parquet" and not parquet:
+        raise DataError(
+            f"{path} is not the Parquet file its name says; if it is CSV, rename it to end in .csv, otherwise write it "
+            "again"
+        )
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        return file.read()
+
+
+def _csv(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    convert = csv.ConvertOptions(strings_can_be_null=True)
+    try:
+        return csv.read_csv(path, convert_options=convert)
+    except pa.ArrowInvalid:  # types are inferred from the first block: look at all of it before giving up
+        size = min(path.stat().st_size + 1, 2**31 - 1)
+        return csv.read_csv(path, csv.ReadOptions(block_size=size), convert_options=convert)
+
+
+def _from_columns(columns: Mapping[Any, Any]) -> tuple[Any, dict[str, str]]:
     import pyarrow as pa
 
-    arrays = {}
+    arrays: dict[str, Any] = {}
+    broken: dict[str, str] = {}
     for name, values in columns.items():
-        given = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else np.asarray(values)
-        if isinstance(given, np.ndarray) and given.dtype.kind == "O":
-            given = list(given)
-        if isinstance(given, np.ndarray) and given.ndim != 1:
-            raise DataError(
-                f"column {name!r} has shape {given.shape}; give one column per component ({name}_0, {name}_1, ...)"
-            )
         try:
-            arrays[name] = pa.array(given) if not isinstance(given, (pa.Array, pa.ChunkedArray)) else given
-        except (pa.ArrowException, TypeError) as error:
-            raise DataError(_mixed(name, list(given))) from error
+            arrays[str(name)] = _to_array(values)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            broken[str(name)] = f"column {str(name)!r} {_why(values, error)}"
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"columns differ in length: {lengths}")
-    return pa.table(arrays)
+    return pa.table(arrays), broken
 
 
-def _from_frame(frame: Any) -> Any:
+def _to_array(values: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    given = np.asarray(values)
+    if given.ndim != 1:
+        raise ValueError(f"has shape {given.shape}; give one column per component, such as obs_0, obs_1")
+    return pa.array(given.tolist() if given.dtype.kind == "O" else given)
+
+
+def _from_frame(frame: Any) -> tuple[Any, dict[str, str]]:
     import pyarrow as pa
 
     try:
-        return pa.table(frame)
+        return pa.table(frame), {}
     except (pa.ArrowException, TypeError, ValueError):
-        # Find the column that does not convert, so that the error can name it.
-        return _from_columns({str(name): frame[name].to_numpy() for name in frame.columns})
+        # Find the columns that do not convert, so that an error can name them.
+        try:
+            columns = {name: frame[name].to_numpy() for name in frame.columns}
+        except (AttributeError, KeyError, TypeError):
+            raise _unknown(frame) from None
+        return _from_columns(columns)
 
 
-def _mixed(name: str, values: list[Any]) -> str:
-    first = type(values[0]).__name__
-    row = next((i for i, value in enumerate(values) if type(value).__name__ != first), 0)
-    other = type(values[row]).__name__
+def _why(values: Any, error: Exception) -> str:
+    """What is wrong with a column that does not convert."""
+    if np.ndim(values) != 1:
+        return str(error)
+    names = [type(value).__name__ for value in values]
+    row = next((i for i, name in enumerate(names) if name != names[0]), 0)
+    if row == 0:
+        return f"does not convert to numbers or text: {error}"
     return (
-        f"column {name!r} holds mixed types: {values[0]!r} ({first}) in row 0 and {values[row]!r} ({other}) in "
-        f"row {row}; "
-        "use one type for all rows"
+        f"holds mixed types: {values[0]!r} ({names[0]}) in row 0 and {values[row]!r} ({names[row]}) in row {row}; use "
+        "one type for all rows"
     )

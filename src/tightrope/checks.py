@@ -1,0 +1,102 @@
+"""Checks that arrays and files share: each refuses in one sentence that names the first place where it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.errors import DataError, TightropeError
+
+Where = Callable[[int], str]  # names a row: "episode 3, step 7"
+
+ROUNDING = 1e-6  # probabilities up to 1 + ROUNDING are taken for 1: float32 logs overshoot by that much
+
+
+def check_finite(name: str, values: npt.NDArray[Any] | None, where: Where) -> None:
+    """Refuse NaN and infinity."""
+    if values is None or values.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if bad.any():
+        step = int(np.argmax(bad))
+        raise DataError(f"{name} is {values[step]} at {where(step)}; it must be a finite number")
+
+
+def check_log_probs(
+    name: str,
+    values: npt.NDArray[np.float64] | None,
+    discrete: bool | None,
+    where: Where,
+    *,
+    zero: bool = False,
+    error: type[TightropeError] = DataError,
+) -> None:
+    """Refuse NaN, +∞, positive log-probabilities of discrete actions and (unless ``zero``) −∞."""
+    if values is None:
+        return
+    bad = np.isnan(values) | (values == np.inf)
+    if not zero:
+        bad |= values == -np.inf
+    if bad.any():
+        step = int(np.argmax(bad))
+        need = (
+            "a number or -inf" if zero else "finite: the behaviour policy took this action, so its probability is > 0"
+        )
+        raise error(f"{name} is {values[step]} at {where(step)}; it must be {need}")
+    if discrete is not False and len(values) and values.max() > ROUNDING:
+        step = int(np.argmax(values > ROUNDING))
+        raise error(
+            f"{name} is {values[step]:g} at {where(step)}, a probability above 1; only a density of continuous (float) "
+            f"actions may exceed 1{'' if discrete else ', and these logs hold no action column'}"
+        )
+
+
+def check_labels(name: str, values: npt.NDArray[Any] | None, where: Where) -> None:
+    """Text is fine as a label; text that is a number here and a word there is a mix-up."""
+    if values is None or values.dtype.kind != "U":
+        return
+    labels, place = np.unique(values, return_inverse=True)
+    numeric = np.array([_reads_as_number(label) for label in labels])[place.reshape(values.shape)]
+    numeric = numeric.reshape(len(values), -1)[:, 0]
+    if numeric.any() and not numeric.all():
+        row = int(np.argmax(numeric != numeric[0]))
+        raise DataError(
+            f"{name} holds mixed types: {str(values[0])!r} at {where(0)}, {str(values[row])!r} at {where(row)}; use "
+            "numbers or names, not both"
+        )
+
+
+def declared_range(name: str, value: Any) -> tuple[float, float]:
+    """A pair (lowest, highest), infinite where an end is None."""
+    try:
+        low, high = value
+        low = -np.inf if low is None else float(low)
+        high = np.inf if high is None else float(high)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} is {value!r}; give a pair (lowest, highest), None for an unknown end") from error
+    if not low < high:
+        raise DataError(f"{name} is ({low:g}, {high:g}); the lowest must be below the highest")
+    return low, high
+
+
+def whole_horizon(value: Any) -> int:
+    """A number of steps."""
+    if not is_number(value) or value < 1 or value % 1 != 0:
+        raise DataError(f"horizon is {value!r}; it must be a whole number of steps, at least 1")
+    return int(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a setting is one finite number."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and bool(np.isfinite(value))
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
