@@ -1,0 +1,57 @@
+"""Small logs to break in tests: three episodes of three steps, a table policy over two states and two actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tightrope
+from tightrope import DataError, TightropeError
+
+POLICY = np.array([[0.7, 0.3], [0.4, 0.6]])
+
+
+def columns(**changes: Any) -> dict[str, Any]:
+    """Valid columns, with some replaced; None leaves a column out."""
+    made: dict[str, Any] = {
+        "episode": np.repeat([10, 11, 12], 3),
+        "t": np.tile([0, 1, 2], 3),
+        "state": np.array([0, 1, 0, 1, 1, 0, 0, 0, 1]),
+        "action": np.array([0, 1, 1, 1, 0, 0, 1, 0, 1]),
+        "reward": np.array([0.0, 1.0, 0.5, -1.0, 0.0, 2.0, 0.25, 0.0, 1.0]),
+        "behavior_prob": np.array([0.5, 0.5, 0.25, 0.75, 0.5, 0.5, 0.5, 1.0, 0.5]),
+    }
+    made |= changes
+    return {name: values for name, values in made.items() if values is not None}
+
+
+def put(name: str, row: int, value: Any) -> dict[str, Any]:
+    """Valid columns with one value replaced; rows 3, 4, 5 are episode 11."""
+    values = columns()[name].astype(np.asarray(value).dtype if isinstance(value, float) else None)
+    values[row] = value
+    return columns(**{name: values})
+
+
+def dataset(**changes: Any) -> tightrope.TrajectoryDataset:
+    """The valid logs as a dataset."""
+    return tightrope.read(columns(), **changes)
+
+
+def assert_same(left: tightrope.TrajectoryDataset, right: tightrope.TrajectoryDataset) -> None:
+    """Every field alike, to the bit."""
+    for name in vars(left).keys() & left.__dataclass_fields__.keys():
+        one, other = getattr(left, name), getattr(right, name)
+        if isinstance(one, np.ndarray):
+            assert one.dtype.kind == other.dtype.kind, name
+            np.testing.assert_array_equal(one, other, err_msg=name)
+        else:
+            assert one == other, name
+
+
+def refused(source: Any, message: str, **options: Any) -> None:
+    """Reading fails as it should: with our own error and this message."""
+    with pytest.raises(DataError, match=message) as caught:
+        tightrope.read(source, **options)
+    assert isinstance(caught.value, TightropeError)
