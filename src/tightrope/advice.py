@@ -19,7 +19,7 @@ PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
 BREAKS_BOOTSTRAP = ("low-overlap", "one-trajectory", "heavy-tail", "infinite-variance", "mean-ratio", "undefined")
 BREAKS_EVERYTHING = ("mean-ratio",)
 EXCESS = 0.2  # of the nominal error rate: how much more is worth a warning
-EXCESS_SECOND_ORDER = 0.6  # likewise for methods that correct for skew themselves, which they do only in part
+EXCESS_SECOND_ORDER = 0.4  # likewise for methods that correct for skew themselves, which they do only in part
 
 
 def skew_warning(influence: Array, side: Side, confidence: float, *, second_order: bool) -> list[str]:
@@ -46,16 +46,17 @@ def skew_warning(influence: Array, side: Side, confidence: float, *, second_orde
     ]
 
 
-def advise(bounds: Sequence[Bound], found: Overlap) -> tuple[str, int | None]:
-    """A line of advice and which bound it points to; None when this data cannot answer."""
+def advise(bounds: Sequence[Bound], found: Overlap, side: Side) -> tuple[str, int | None]:
+    """A line of advice and which bound of this side it points to; None when this data cannot answer."""
     n, effective = bounds[0].n_trajectories, found.effective_sample_size[-1]
+    mine = [(i, bound) for i, bound in enumerate(bounds) if bound.side == side]
     exact = sorted(
-        (i for i, bound in enumerate(bounds) if bound.guarantee == "exact" and not _has(bound, ("vacuous",))),
+        (i for i, bound in mine if bound.guarantee == "exact" and not _has(bound, ("vacuous",))),
         key=lambda i: (bounds[i].method != "betting", bounds[i].standard_error or np.inf),
     )
-    approximate = [i for i, bound in enumerate(bounds) if bound.guarantee == "approximate"]
+    approximate = [i for i, bound in mine if bound.guarantee == "approximate"]
     broken = sorted({code for i in approximate for code in _codes(bounds[i]) if code in BREAKS_BOOTSTRAP})
-    if any(_has(bound, BREAKS_EVERYTHING) for bound in bounds):
+    if any(_has(bound, BREAKS_EVERYTHING) for _, bound in mine):
         return (
             "This data cannot answer: the importance ratios do not average to 1, so the logged probabilities "
             "are wrong or "
@@ -82,7 +83,7 @@ def advise(bounds: Sequence[Bound], found: Overlap) -> tuple[str, int | None]:
     if exact:
         return f"Believe {_name(bounds[exact[0]])}, the only kind that holds at any n: {why}.", exact[0]
     ways = "more logs, or logs of a policy closer to the candidate"
-    if not any(bound.guarantee == "exact" for bound in bounds):
+    if not any(bound.guarantee == "exact" for _, bound in mine):
         ways = f"a declared reward_range for an exact bound, {ways}"
     return f"This data cannot answer: {why}, and no exact bound says anything. What would help: {ways}.", None
 

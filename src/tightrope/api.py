@@ -157,14 +157,14 @@ def evaluate(
                 skipped[pair[0].name, pair[1].name] = str(result)
     if not bounds:
         raise BoundError("; ".join(f"{one} with {how}: {why}" for (one, how), why in skipped.items()))
-    text, believe = advise(bounds, found)
+    advice = [advise(bounds, found, each) for each in ("lower", "upper") if any(b.side == each for b in bounds)]
     return Evaluation(
         bounds=tuple(bounds),
         skipped=tuple((*pair, why) for pair, why in skipped.items()),
         summary=summarize(dataset),
         overlap=found,
-        advice=text,
-        believe=believe,
+        advice="\n".join(dict.fromkeys(text for text, _ in advice)),
+        believe=tuple(index for _, index in advice if index is not None),
         true_value=true_value,
         settings={
             "confidence": settings.confidence,
@@ -302,8 +302,8 @@ def _exact(
     if not hasattr(estimator, "trajectory_values"):
         independent = ", ".join(name for name, cls in ESTIMATORS.items() if hasattr(cls, "trajectory_values"))
         raise BoundError(
-            f"{how.name} needs one independent value per trajectory; a self-normalised estimator divides by a sum over all "
-            f"of them, so the pair has no guarantee. Use {independent}, or a bootstrap method"
+            f"{how.name} needs one independent value per trajectory; a self-normalised estimator divides by a sum over "
+            f"all of them, so the pair has no guarantee. Use {independent}, or a bootstrap method"
         )
     sample = estimator.trajectory_values(problem, max_ratio=settings.max_ratio)
     bound = how.lower(sample, delta=1 - settings.confidence, seed=settings.seed)

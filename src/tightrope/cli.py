@@ -202,7 +202,7 @@ def _show(result: Evaluation, json: bool) -> None:
         from tightrope.report.table import evaluation_table
 
         Console().print(evaluation_table(result))
-    if result.believe is None:
+    if not result.believe:
         raise typer.Exit(NO_ANSWER)
 
 

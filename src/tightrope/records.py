@@ -132,7 +132,7 @@ class Evaluation(_Json):
     summary: Summary
     overlap: Overlap
     advice: str
-    believe: int | None = None  # which of the bounds; None: this data cannot answer
+    believe: tuple[int, ...] = ()  # which of the bounds, at most one a side; none: this data cannot answer
     true_value: float | None = None  # where it is known, for demonstrations
     settings: dict[str, Any] = field(default_factory=dict)
 

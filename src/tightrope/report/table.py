@@ -17,7 +17,7 @@ def evaluation_table(evaluation: Evaluation) -> Group:
         parts.append(_skipped(evaluation.skipped))
     if evaluation.true_value is not None:
         parts.append(Text(f"True value of the candidate, known here: {evaluation.true_value:.4f}", style="bold"))
-    parts.append(Text(evaluation.advice, style="bold green" if evaluation.believe is not None else "bold red"))
+    parts.append(Text(evaluation.advice, style="bold green" if evaluation.believe else "bold red"))
     return Group(*parts)
 
 
@@ -52,7 +52,7 @@ def _bounds(evaluation: Evaluation) -> Table:
         if evaluation.true_value is not None:
             cells.append("yes" if holds(bound, evaluation.true_value) else "NO")
         cells.append(", ".join(dict.fromkeys(text.split(":")[0] for text in bound.warnings)))
-        table.add_row(*cells, style="bold green" if index == evaluation.believe else None)
+        table.add_row(*cells, style="bold green" if index in evaluation.believe else None)
     return table
 
 

@@ -1,0 +1,155 @@
+"""Measured error rates: every estimator with every bound, on small problems whose values are known exactly.
+
+Each cell counts how often a bound lies on the wrong side of the true value over many independent data sets.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from tightrope import api
+from tightrope.advice import BREAKS_BOOTSTRAP
+from tightrope.bounds import METHODS
+from tightrope.dataset import Array
+from tightrope.domains import SMALL, small
+from tightrope.readers.write import replace_file
+from tightrope.records import Evaluation, Side
+from tightrope.report.coverage import Cell, Efficiency, render
+
+SIZES = (20, 200)
+EFFICIENCY_SIZES = (30, 100, 1000)
+EFFICIENCY_PROBLEMS = ("walker", "bonus", "decline")
+NOMINAL = 0.05
+ADVISED = ("advice", "")
+_TRIALS_PER_TASK = 50
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some of the data sets of one problem at one size."""
+
+    problem: str
+    n: int
+    trials: range
+    methods: tuple[str, ...]
+    estimators: tuple[str, ...] | None = None
+    side: str = "both"
+
+
+def run(task: Task) -> list[Evaluation]:
+    """Evaluate each data set; trial k has the same data and weights whatever the task it is part of."""
+    problem = small(task.problem)
+    results = []
+    for trial in task.trials:
+        seed = np.random.SeedSequence([*task.problem.encode(), task.n, trial])
+        data, weights = seed.spawn(2)
+        logs = problem.mdp.simulate(problem.behavior, task.n, rng=np.random.default_rng(data))
+        results.append(
+            api.evaluate(
+                logs,
+                problem.candidate,
+                estimators=task.estimators,
+                methods=task.methods,
+                side=task.side,  # type: ignore[arg-type]
+                max_ratio=problem.max_ratio,
+                confidence=1 - NOMINAL,
+                rng=weights,
+                true_value=problem.true_value,
+            )
+        )
+    return results
+
+
+def tasks(trials: int, sizes: Sequence[int], problems: Sequence[str], **settings: object) -> Iterator[Task]:
+    """All data sets of a grid, cut into pieces."""
+    for problem in problems:
+        for n in sizes:
+            for first in range(0, trials, _TRIALS_PER_TASK):
+                piece = range(first, min(first + _TRIALS_PER_TASK, trials))
+                yield Task(problem, n, piece, **settings)  # type: ignore[arg-type]
+
+
+def cells(problem: str, n: int, results: Sequence[Evaluation]) -> list[Cell]:
+    """Error counts by estimator, method and side, and of the bound that was advised."""
+    found: dict[tuple[str, str, Side], list[tuple[float, bool]]] = {}
+    advised: dict[Side, list[tuple[float, bool]]] = {"lower": [], "upper": []}
+    for result in results:
+        for bound in result.bounds:
+            codes = {text.split(":")[0] for text in bound.warnings}
+            warned = not codes.isdisjoint((*BREAKS_BOOTSTRAP, "skew"))
+            found.setdefault((bound.estimator, bound.method, bound.side), []).append((bound.value, warned))
+        named = {result.bounds[index].side: result.bounds[index].value for index in result.believe}
+        for side, values in advised.items():
+            # Where nothing was advised nothing can be wrong: the worst value, counted as infinite.
+            values.append((named.get(side, -np.inf if side == "lower" else np.inf), side not in named))
+    truth = results[0].true_value
+    assert truth is not None
+    table = [Cell.count(problem, n, *key, truth, pairs) for key, pairs in found.items()]
+    return table + [Cell.count(problem, n, *ADVISED, side, truth, pairs) for side, pairs in advised.items()]
+
+
+def efficiency(problem: str, n: int, results: Sequence[Evaluation]) -> list[Efficiency]:
+    """Mean exact lower bounds on the same data sets."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for result in results:
+        for bound in result.bounds:
+            values.setdefault((bound.estimator, bound.method), []).append(bound.value)
+    truth = results[0].true_value
+    assert truth is not None
+    return [
+        Efficiency(problem, n, estimator, method, truth, float(np.mean(found)), _error(np.array(found)))
+        for (estimator, method), found in values.items()
+    ]
+
+
+def _error(values: Array) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _gather(work: list[Task], workers: int, label: str) -> dict[tuple[str, int], list[Evaluation]]:
+    from rich.progress import track
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers are the parallelism
+    results: dict[tuple[str, int], list[Evaluation]] = {}
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for task, part in zip(work, track(pool.map(run, work), total=len(work), description=label), strict=True):
+            results.setdefault((task.problem, task.n), []).extend(part)
+    return results
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="Where to write the tables.")] = Path("docs/coverage.md"),
+    trials: Annotated[int, typer.Option(help="Data sets per cell.")] = 2000,
+    efficiency_trials: Annotated[int, typer.Option(help="Data sets for the comparison of exact bounds.")] = 400,
+    workers: Annotated[int, typer.Option(help="Processes.")] = os.cpu_count() or 1,
+) -> None:
+    """Measure error rates on the small problems and write the tables."""
+    work = list(tasks(trials, SIZES, tuple(SMALL), methods=tuple(METHODS)))
+    measured = _gather(work, workers, "error rates")
+    exact = ("anderson", "cut", "betting")
+    settings = {"methods": exact, "estimators": ("is", "pdis"), "side": "lower"}
+    compared = _gather(
+        list(tasks(efficiency_trials, EFFICIENCY_SIZES, EFFICIENCY_PROBLEMS, **settings)), workers, "exact bounds"
+    )
+    text = render(
+        [cell for (name, n), results in measured.items() for cell in cells(name, n, results)],
+        [row for (name, n), results in compared.items() for row in efficiency(name, n, results)],
+        abouts={name: small(name).about for name in SMALL},
+        nominal=NOMINAL,
+        trials=(trials, efficiency_trials),
+    )
+    replace_file(out, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
+    typer.echo(f"wrote {out}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
