@@ -131,7 +131,7 @@ def mdps() -> list[Mdp]:
     return [early, timed, discounted]
 
 
-# The estimators of errata-free definitions; weights default to one each.
+# The estimators, straight from their definitions; weights default to one each.
 
 
 def _weights(episodes: Sequence[Episode], weights: Sequence[float] | None) -> Sequence[float]:

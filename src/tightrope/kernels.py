@@ -237,3 +237,26 @@ def fill_exponential(out: Any, first_trajectory: Any, first_replicate: Any, k0: 
         for i in range(width):
             a, b, _, _ = philox(_u32(first_trajectory + i), _u32(replicate), _u32(0), _EXPONENTIAL, k0, k1)
             out[r, i] = -math.log(_unit(a, b))
+
+
+@njit(cache=True)
+def add_rows(weights: Any, columns: Any, total: Any) -> None:
+    """total += weights @ columns, one trajectory after the other: the same bits however the trajectories are cut up."""
+    for b in range(weights.shape[0]):
+        for i in range(weights.shape[1]):
+            weight = weights[b, i]
+            if weight != 0.0:
+                for k in range(columns.shape[1]):
+                    total[b, k] += weight * columns[i, k]
+
+
+@njit(cache=True)
+def add_squares(weights: Any, columns: Any, slopes: Any, total: Any) -> None:
+    """total += Σ_i weight_i (slope · column_i)², row by row, in the same fixed order."""
+    for b in range(weights.shape[0]):
+        for i in range(weights.shape[1]):
+            if weights[b, i] != 0.0:
+                effect = 0.0
+                for k in range(columns.shape[1]):
+                    effect += slopes[b, k] * columns[i, k]
+                total[b] += weights[b, i] * effect * effect

@@ -224,8 +224,9 @@ class CenteredRatioSum:
         """(..., 2K+1) to (..., 2K+1)."""
         total, below, above = (sums[..., part] for part in self.fields.values())
         below = total + below
-        by_numerator = np.where(self.coefficients == 0, 0.0, self.coefficients / below)
-        by_denominator = np.where(self.coefficients == 0, 0.0, -by_numerator * above / below)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_numerator = np.where(self.coefficients == 0, 0.0, self.coefficients / below)
+            by_denominator = np.where(self.coefficients == 0, 0.0, -by_numerator * above / below)
         by_total = by_denominator.sum(axis=-1, keepdims=True)
         return np.concatenate([by_total, by_denominator, by_numerator], axis=-1)
 

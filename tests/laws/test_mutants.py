@@ -64,7 +64,7 @@ def frozen_normalizer(name):
 
     def make(problem):
         real = ESTIMATORS[name]()(problem)
-        below, above = np.split(sum(c.sum(axis=0) for *_, c in real.chunks()), 2)
+        below, _ = np.split(sum(c.sum(axis=0) for *_, c in real.chunks()), 2)
 
         def columns(start, stop):
             _, numerators = np.split(real.make_columns(start, stop), 2, axis=1)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tightrope.bounds.base import Need, highest, rank
+from tightrope.bounds.base import Need, highest, lowest, rank
 from tightrope.engines import Replicates
 
 
@@ -28,8 +28,10 @@ class Studentized:
         assert replicates.standard_errors is not None
         assert replicates.standard_error is not None
         position = rank(delta, len(replicates.values))
-        if replicates.standard_error == 0:  # all values alike: there is no scale to studentize by
-            return replicates.estimate, [
+        # All values alike up to rounding: there is no scale to studentize by.
+        if replicates.standard_error <= 1e-14 * max(1.0, abs(replicates.estimate)):
+            defined = np.isfinite(lowest(replicates.values, position))
+            return replicates.estimate if defined else -np.inf, [
                 "no-spread: all trajectories have the same influence, so the bootstrap sees no uncertainty"
             ]
         errors = np.where(replicates.standard_errors > 0, replicates.standard_errors, np.nan)

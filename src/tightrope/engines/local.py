@@ -3,7 +3,8 @@
 Memory stays bounded whatever n, the horizon and B are: weights live in cache-sized tiles, columns in chunks, sums in
 slabs of replicates. For whole-number weights each column is first rounded to a power-of-two grid so coarse that every
 partial sum is exact in float64; then the order of summation cannot matter and one seed gives the same bits whatever
-the tiles, threads or BLAS.
+the tiles, threads or BLAS. A replicate that drew none of the trajectories that set a column's grid would be left with
+rounding errors; those few are summed afresh, one trajectory after the other.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tightrope.dataset import Array
+from tightrope.dataset import Array, BoolArray, IntArray
 from tightrope.errors import BoundError
 from tightrope.resampling import BLOCK, WeightScheme
 from tightrope.statistic import Statistic, SumStatistic, centered, standard_error
@@ -24,6 +25,7 @@ Progress = Callable[[float], None]
 
 TILE_ROWS = 256  # replicates per tile: 256 x 1024 float64 weights are 2 MB, about a second-level cache
 SLAB_BYTES = 32 << 20  # what the (replicates, columns) sums of one slab may take
+KEPT = 1e-8  # a replicate whose denominator is rounded by more than this share is summed afresh
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,13 @@ class Walk:
             if self.progress is not None:
                 self.progress((slab.start + len(slab) * (start + columns) / n) / self.n_resamples)
 
+    def picked(self, slab: range, rows: IntArray) -> Iterator[tuple[int, BoolArray, Array]]:
+        """Like ``tiles``, but only the given rows of the slab: (first trajectory, which of the rows, weights)."""
+        for start, part, weights in self.tiles(slab):
+            inside = (rows >= part.start) & (rows < part.stop)
+            if inside.any():
+                yield start, inside, weights[rows[inside] - part.start]
+
     def slabs(self, bytes_per_row: int) -> list[range]:
         """Ranges of replicates whose sums fit into SLAB_BYTES together."""
         size = max(1, SLAB_BYTES // bytes_per_row // TILE_ROWS) * TILE_ROWS
@@ -108,13 +117,15 @@ def replicate(
         for job, total in zip(sums, totals, strict=True):
             job.values.append(job.statistic.combine(total))
         if standard_errors:
-            slopes = [job.statistic.combine.gradient(total) for job, total in zip(sums, totals, strict=True)]
+            slopes = [job.slopes(total) for job, total in zip(sums, totals, strict=True)]
             squares = [np.zeros(len(slab)) for _ in sums]
             for start, rows, weights in walk.tiles(slab):
                 for job, slope, square in zip(sums, slopes, squares, strict=True):
                     job.add_squares(start, weights, slope[rows], square[rows])
             for job, square in zip(sums, squares, strict=True):
                 job.errors.append(np.sqrt(square * n / (n - 1)))
+        for job, total in zip(sums, totals, strict=True):
+            job.repair(walk, slab, np.flatnonzero(job.lost(total)))
     finished = iter(sums)
     return [
         next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else _by_rows(s, walk) for s in statistics
@@ -162,6 +173,50 @@ class _Sums:
             return columns.astype(self.dtype, copy=False)
         return (columns + self.grid) - self.grid
 
+    def slopes(self, total: Array) -> Array:
+        """The combination's derivative at each row; 0 where the row is summed afresh anyway."""
+        slope = self.statistic.combine.gradient(total)
+        slope[self.lost(total)] = 0.0
+        return slope
+
+    def lost(self, total: Array) -> BoolArray:
+        """Rows with a denominator so small that the columns' common grid, or float32, rounds it away, (rows,)."""
+        part = self.statistic.fields.get("denominator")
+        if part is None:
+            return np.zeros(len(total), dtype=bool)
+        below, root = total[:, part], np.sqrt(self.original.n_trajectories)
+        if self.dtype == np.float32:  # centred: the denominator is relative to the row's total
+            small = below < (0.01 - 1.0) * total[:, self.statistic.fields["total"]]
+        elif self.grid is not None:
+            small = below < root * self.grid[part] / _GRID / KEPT
+        else:
+            return np.zeros(len(total), dtype=bool)
+        return np.asarray(small.any(axis=1))
+
+    def repair(self, walk: Walk, slab: range, rows: IntArray) -> None:
+        """Sum the given rows of the last slab afresh, in one fixed order."""
+        if not len(rows):
+            return
+        from tightrope import kernels
+
+        statistic, n = self.original, walk.n_trajectories
+        total = np.zeros((len(rows), statistic.n_columns))
+        for start, inside, weights in walk.picked(slab, rows):
+            part = total[inside]
+            for first, last, columns in statistic.chunks(start, start + weights.shape[1]):
+                kernels.add_rows(weights[:, first - start : last - start], columns, part)
+            total[inside] = part
+        self.values[-1][rows] = statistic.combine(total)
+        if not self.errors:
+            return
+        slope, square = statistic.combine.gradient(total), np.zeros(len(rows))
+        for start, inside, weights in walk.picked(slab, rows):
+            sums = square[inside]
+            for first, last, columns in statistic.chunks(start, start + weights.shape[1]):
+                kernels.add_squares(weights[:, first - start : last - start], columns, slope[inside], sums)
+            square[inside] = sums
+        self.errors[-1][rows] = np.sqrt(square * n / (n - 1))
+
     def result(self, scale: float) -> Replicates:
         estimate = self.original.estimate
         n = self.original.n_trajectories
@@ -184,6 +239,9 @@ def _by_rows(statistic: Statistic, walk: Walk) -> Replicates:
     return Replicates(n, estimate, estimate + walk.scheme.scale(n) * (np.concatenate(parts) - estimate))
 
 
+_GRID = 1.5 * 2.0**52
+
+
 def _grid(largest: Array, max_total: int) -> Array:
     """Adding and subtracting this rounds each column so that weights of up to ``max_total`` sum it without error.
 
@@ -191,5 +249,5 @@ def _grid(largest: Array, max_total: int) -> Array:
     """
     bound = np.maximum(largest * max_total, np.finfo(np.float64).tiny)
     unit = np.exp2(np.ceil(np.log2(bound)) - 52)
-    result: Array = 1.5 * 2.0**52 * unit
+    result: Array = _GRID * unit
     return result
