@@ -76,7 +76,7 @@ def advise(bounds: Sequence[Bound], found: Overlap, side: Side) -> tuple[str, in
         return (
             f"Believe {_name(bounds[best])}: {n} trajectories are worth {effective:.0f}, nothing points to the "
             "unsafe side, "
-            f"and its standard error is the smallest.{also}",
+            f"and of the sound ones its standard error is the smallest.{also}",
             best,
         )
     why = f"the bootstrap is not to be trusted here ({', '.join(broken or ['skew'])})"

@@ -11,7 +11,7 @@ import numpy as np
 
 from tightrope.advice import advise, skew_warning
 from tightrope.bounds import Method, method
-from tightrope.bounds.base import BootstrapBound, ExactBound, is_exact
+from tightrope.bounds.base import BootstrapBound, ExactBound, is_exact, rank
 from tightrope.dataset import TrajectoryDataset
 from tightrope.diagnostics import overlap, summarize
 from tightrope.engines import Replicates, replicate
@@ -234,6 +234,8 @@ def _replicates(
 ) -> dict[Estimator, Replicates | TightropeError]:
     """What the bounds need of each statistic, all from the same weight rows."""
     drawn = [one for one in statistics if "values" in needs[one]]
+    if drawn:
+        rank(1 - settings.confidence, settings.n_resamples)  # refuse too few before the work, not after it
     results: dict[Estimator, Replicates | TightropeError] = {}
     if drawn:
         values = replicate(

@@ -61,8 +61,11 @@ def _table(path: Path) -> Array:
     index = [table[name].to_numpy() for name in keys]
     if any(part.dtype.kind not in "iu" or part.min() < 0 for part in index):
         raise PolicyError(f"policy {path}: {', '.join(keys)} must be whole numbers from 0")
+    probs = table["prob"].to_numpy()
+    if probs.dtype.kind not in "iuf":
+        raise PolicyError(f"policy {path}: column 'prob' must hold numbers; it holds {probs[0]!r}")
     result = np.zeros([int(part.max()) + 1 for part in index])
-    result[tuple(index)] = table["prob"].to_numpy()
+    np.add.at(result, tuple(index), probs)  # a pair given twice makes its row sum to more than one, which is refused
     return result
 
 
@@ -78,7 +81,7 @@ def _numpy(path: Path) -> Array:
         return np.asarray(loaded[name], dtype=np.float64)
     except FileNotFoundError as error:
         raise PolicyError(f"policy {path}: no such file") from error
-    except (OSError, ValueError, IndexError) as error:
+    except (OSError, EOFError, ValueError, IndexError) as error:
         if isinstance(error, TightropeError):
             raise
         raise PolicyError(f"policy {path} cannot be read as a NumPy file of numbers: {error}") from error

@@ -83,11 +83,15 @@ def render(
     lines = [
         "# Measured error rates",
         "",
-        f"Written by `make coverage`: {trials[0]} independent data sets a cell, B = 2000, nominal error {nominal:.0%} on "
-        "each side. An error is a bound on the wrong side of the exactly known value; in brackets the 95 % Clopper–Pearson "
+        f"Written by `make coverage`: {trials[0]} independent data sets a cell, B = 2000, nominal error "
+        f"{nominal:.0%} on "
+        "each side. An error is a bound on the wrong side of the exactly known value; in brackets the 95 % "
+        "Clopper–Pearson "
         f"interval, in percent. **Bold**: the interval lies wholly above {nominal:.0%}, so the bound is over-confident "
-        "there. *Warned* is the share of data sets on which `evaluate` warned against the bound. *Mean* is the mean of the "
-        "finite bounds. The last row, *advice*, is the bound that `evaluate` said to believe; there, *warned* is the share "
+        "there. *Warned* is the share of data sets on which `evaluate` warned against the bound. *Mean* is the "
+        "mean of the "
+        "finite bounds. The last row, *advice*, is the bound that `evaluate` said to believe; there, *warned* "
+        "is the share "
         "of data sets on which it said that the data cannot answer.",
         "",
         *_reading(cells, nominal),

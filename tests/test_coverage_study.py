@@ -1,0 +1,52 @@
+"""The error-rate study: counting, intervals, the same trials whatever the tasks, and the page it writes."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from tightrope.experiments import coverage
+from tightrope.report.coverage import Cell, clopper_pearson, render
+
+
+def test_clopper_pearson_by_its_definition():
+    """5 errors in 100 is [1.6 %, 11.3 %]; the ends make the observed count just that unlikely."""
+    low, high = clopper_pearson(5, 100)
+    assert (round(low, 3), round(high, 3)) == (0.016, 0.113)
+    assert binom.sf(4, 100, low) == pytest.approx(0.025)
+    assert binom.cdf(5, 100, high) == pytest.approx(0.025)
+    assert clopper_pearson(0, 50)[0] == 0.0
+    assert clopper_pearson(50, 50)[1] == 1.0
+
+
+def test_errors_are_counted_on_the_right_side():
+    results = [(0.5, True), (1.5, False), (1.0, False), (-np.inf, True)]
+    lower = Cell.count("p", 20, "is", "t", "lower", 1.0, results)
+    assert (lower.errors, lower.warned, lower.infinite, lower.mean) == (1, 2, 1, 1.0)
+    assert Cell.count("p", 20, "is", "t", "upper", 1.0, results).errors == 2
+
+
+def test_trials_do_not_depend_on_how_they_are_cut_up():
+    whole = coverage.run(coverage.Task("clinic", 20, range(4), ("percentile", "cut")))
+    parts = [
+        result
+        for piece in (range(1), range(1, 4))
+        for result in coverage.run(coverage.Task("clinic", 20, piece, ("percentile", "cut")))
+    ]
+    assert whole == parts
+
+
+def test_a_small_study_renders_every_pair():
+    results = {n: coverage.run(coverage.Task("clinic", n, range(3), ("t", "betting"))) for n in (20, 40)}
+    cells = [cell for n, found in results.items() for cell in coverage.cells("clinic", n, found)]
+    compared = coverage.run(coverage.Task("clinic", 30, range(3), ("anderson", "cut", "betting"), ("is",), "lower"))
+    page = render(
+        cells,
+        coverage.efficiency("clinic", 30, compared),
+        abouts={"clinic": "treat or not"},
+        nominal=0.05,
+        trials=(3, 3),
+    )
+    assert "| pdwis | t |" in page
+    assert "| is | betting |" in page
+    assert "| advice |" in page
+    assert "| clinic | 0.571 | is | 30 |" in page
