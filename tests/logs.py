@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 import tightrope
@@ -55,3 +60,20 @@ def refused(source: Any, message: str, **options: Any) -> None:
     with pytest.raises(DataError, match=message) as caught:
         tightrope.read(source, **options)
     assert isinstance(caught.value, TightropeError)
+
+
+def as_source(kind: str, values: dict[str, Any], folder: Path) -> Any:
+    """The same columns in another form."""
+    if kind in ("mapping", "lists"):
+        return values if kind == "mapping" else {name: np.asarray(column).tolist() for name, column in values.items()}
+    table = pa.table(values)
+    if kind in ("parquet", "pq", "csv"):
+        path = folder / f"logs.{kind}"
+        (pa.csv.write_csv if kind == "csv" else pa.parquet.write_table)(table, path)
+        return path
+    return {
+        "pandas": table.to_pandas,
+        "polars": lambda: pl.from_arrow(table),
+        "pyarrow": lambda: table,
+        "batch": lambda: table.to_batches()[0],
+    }[kind]()

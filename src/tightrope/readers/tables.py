@@ -130,7 +130,7 @@ def _to_array(values: Any) -> Any:
         return values
     given = np.asarray(values)
     if given.ndim != 1:
-        raise ValueError(f"has shape {given.shape}; give one column per component, such as obs_0, obs_1")
+        raise DataError(f"has shape {given.shape}; give one column per component, such as obs_0, obs_1")
     return pa.array(given.tolist() if given.dtype.kind == "O" else given)
 
 
@@ -139,7 +139,7 @@ def _from_frame(frame: Any) -> tuple[Any, dict[str, str]]:
 
     try:
         return pa.table(frame), {}
-    except (pa.ArrowException, TypeError, ValueError):
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Find the columns that do not convert, so that an error can name them.
         try:
             columns = {name: frame[name].to_numpy() for name in frame.columns}
@@ -150,7 +150,7 @@ def _from_frame(frame: Any) -> tuple[Any, dict[str, str]]:
 
 def _why(values: Any, error: Exception) -> str:
     """What is wrong with a column that does not convert."""
-    if np.ndim(values) != 1:
+    if isinstance(error, DataError):
         return str(error)
     names = [type(value).__name__ for value in values]
     row = next((i for i, name in enumerate(names) if name != names[0]), 0)
