@@ -103,8 +103,16 @@ class SoftmaxPolicy(_Discrete):
         if not self.temperature > 0:
             raise PolicyError(f"temperature is {self.temperature}; it must be positive")
 
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Log-probability of each action, (N,), exact where the probability itself is too small for a float."""
+        table = self._log_probs(states, t)
+        return table[np.arange(len(table)), _action_index(actions, table.shape[1])]
+
     def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         """Probabilities of all actions, (N, k)."""
+        return np.exp(self._log_probs(states, t))
+
+    def _log_probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         logits = _numbers("preferences", self.preferences(states, t)) / self.temperature
         if logits.ndim != 2 or len(logits) != len(states):
             raise PolicyError(f"preferences returned shape {logits.shape}; (N, actions) with N={len(states)} expected")
@@ -112,8 +120,8 @@ class SoftmaxPolicy(_Discrete):
         if not np.isfinite(top).all():
             row = int(np.argmin(np.isfinite(top)))
             raise PolicyError(f"preferences are {logits[row]}; numbers are expected, at least one above -inf", row=row)
-        weights = np.exp(logits - top)
-        normalized: Array = weights / weights.sum(axis=1, keepdims=True)
+        logits = logits - top
+        normalized: Array = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
         return normalized
 
 
