@@ -112,10 +112,13 @@ def test_pareto_k_where_there_is_no_tail():
     assert pareto_k(np.zeros(20)) is None  # too few
     assert pareto_k(np.zeros(1000)) is None  # all alike
     assert pareto_k(np.r_[np.zeros(997), [-np.inf] * 3]) is None
-    wild = pareto_k(np.random.default_rng(0).normal(size=1000) * 250)  # most underflow beside the largest
-    assert wild is None or wild > 1
-    steps = pareto_k(np.linspace(-3000, 0, 500))
-    assert steps > 1
+
+
+def test_pareto_k_of_ratios_too_far_apart_for_a_float():
+    assert pareto_k(np.linspace(-3000, 0, 500)) > 1
+    tiny, rest = np.linspace(-740, -715, 10), np.linspace(-10, 0, 10)  # e^-740 has lost its digits: it counts as 0
+    found = pareto_k(np.r_[np.full(80, -2000.0), tiny, rest])
+    assert found == pytest.approx(pareto_k(np.r_[np.full(90, -math.inf), rest]))
 
 
 # -- support ---------------------------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def test_frame_with_its_own_index_and_chunks():
 
 
 def test_types_that_change_late_in_a_csv(tmp_path):
-    """pyarrow infers types from the first megabyte; whole numbers there must not rule out fractions later."""
+    """Whole numbers in the first block of a megabyte must not rule out fractions in a later one."""
     n = 150_000
     path = tmp_path / "logs.csv"
     rewards = ["0"] * (n - 1) + ["0.5"]

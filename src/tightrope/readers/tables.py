@@ -96,15 +96,9 @@ def _parquet(path: Path) -> Any:
 
 
 def _csv(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.csv as csv
+    import pyarrow.csv
 
-    convert = csv.ConvertOptions(strings_can_be_null=True)
-    try:
-        return csv.read_csv(path, convert_options=convert)
-    except pa.ArrowInvalid:  # types are inferred from the first block: look at all of it before giving up
-        size = min(path.stat().st_size + 1, 2**31 - 1)
-        return csv.read_csv(path, csv.ReadOptions(block_size=size), convert_options=convert)
+    return pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True))
 
 
 def _from_columns(columns: Mapping[Any, Any]) -> tuple[Any, dict[str, str]]:
