@@ -136,22 +136,28 @@ def test_chunks_cover_everything_once(monkeypatch, size, expected):
 FULL = {"offsets": [0, 2, 4], "rewards": [1.0, 2.0, 1.0, 1.0], "horizon": 2, "discount": 0.5}
 
 
+@pytest.mark.parametrize("terminated", [[False, False], [False, True]])
 @pytest.mark.parametrize(
-    ("declared", "terminated", "step", "value"),
+    ("declared", "step", "value"),
     [
-        ((1, 3), [False, False], (1, 3), (1.5, 4.5)),  # (1 + 1/2) times the ends
-        ((1, 3), [False, True], (0, 3), (0, 4.5)),  # absorbing steps earn 0
-        ((None, 3), [False, False], (-math.inf, 3), (-math.inf, 4.5)),
-        ((1, None), [True, False], (0, math.inf), (0, math.inf)),
-        ((-2, 2), [True, True], (-2, 2), (-3, 3)),
-        (None, [True, True], None, None),
+        ((1, 3), (0, 3), (0, 4.5)),  # (1 + 1/2) times the ends; a step after an early end would earn 0
+        ((None, 3), (-math.inf, 3), (-math.inf, 4.5)),
+        ((1, None), (0, math.inf), (0, math.inf)),
+        ((-2, 2), (-2, 2), (-3, 3)),
+        (None, None, None),
     ],
 )
 def test_ranges(declared, terminated, step, value):
+    """Widened to hold 0 whether or not an early end is in the sample."""
     data = TrajectoryDataset(**FULL, terminated=terminated, reward_range=declared)
     assert data.step_range == step
     assert data.value_range == value
-    assert data.ends_early is any(terminated)
+
+
+def test_a_single_step_is_always_taken():
+    data = TrajectoryDataset(offsets=[0, 1], rewards=[2.0], terminated=[True], horizon=1, reward_range=(1, 3))
+    assert data.step_range == (1, 3)
+    assert data.value_range == (1, 3)
 
 
 def test_negative_rewards_widen_upwards():
