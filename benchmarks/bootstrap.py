@@ -146,7 +146,7 @@ def measure(n: int, repeats: int) -> dict[str, float]:
     }
     # Interleaved, so that a slow minute of the machine falls on all of them.
     samples: dict[str, list[float]] = {name: [] for name in calls}
-    for name, call in calls.items():
+    for call in calls.values():
         call()
     for _ in range(repeats):
         for name, call in calls.items():
@@ -182,8 +182,10 @@ def render(results: dict[int, dict[str, float]]) -> str:
     lines = [
         "# Speed",
         "",
-        "Written by `make bench`: PDWIS, T = 100, B = 2000, float64, one thread, CPU time, median of repeats, all in one run.",
-        "A bootstrap is everything from logged probabilities to B values: ratios, columns, counts, products. Rivals start from",
+        "Written by `make bench`: PDWIS, T = 100, B = 2000, float64, one thread, CPU time, median of repeats, "
+        "all in one run.",
+        "A bootstrap is everything from logged probabilities to B values: ratios, columns, counts, products. "
+        "Rivals start from",
         "ready-made padded ratios and run a share of the replicates, scaled up.",
         "",
         "| one bootstrap is faster than | " + " | ".join(f"n = {n:,}" for n in sizes) + " |",

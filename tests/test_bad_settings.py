@@ -143,3 +143,35 @@ def test_one_episode(method):
 def test_options(options, message):
     with pytest.raises(TightropeError, match=message):
         tightrope.lower_bound(dataset(), POLICY, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": "0.95"}, "confidence is '0.95'"),
+        ({"n_resamples": nan}, "n_resamples is nan"),
+        ({"n_resamples": "x"}, "n_resamples is 'x'"),
+        ({"max_ratio": "a"}, "max_ratio is 'a'"),
+        ({"estimator": None}, "estimator is None; known: is, pdis"),
+        ({"method": 3}, "method is 3; known: percentile"),
+        ({"resampling": None}, "resampling is None; known: multinomial"),
+        ({"rng": -1}, "rng is -1"),
+        ({"precision": "float16"}, "precision is 'float16'"),
+    ],
+)
+def test_settings_of_the_wrong_kind(options, message):
+    with pytest.raises(tightrope.TightropeError, match=message):
+        tightrope.lower_bound(dataset(), **options)
+
+
+def test_a_path_is_no_dataset():
+    with pytest.raises(tightrope.DataError, match=r"dataset is a str; read it first: tightrope\.read"):
+        tightrope.lower_bound("logs.parquet")
+
+
+def test_one_episode_still_gets_its_exact_bound():
+    one = {name: np.asarray(values)[:1] for name, values in columns().items()} | {"t": [0]}
+    data = tightrope.read(one, horizon=1, reward_range=(-10, 10))
+    result = tightrope.evaluate(data, POLICY, methods=["percentile", "anderson"])
+    assert {bound.method for bound in result} == {"anderson"}
+    assert all("at least two episodes" in why for _, method, why in result.skipped if method == "percentile")

@@ -54,12 +54,15 @@ class Settings:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        if not 0.5 < self.confidence < 1.0:
-            raise BoundError(f"confidence is {self.confidence}; it must lie between 0.5 and 1, such as 0.95")
-        if self.n_resamples != int(self.n_resamples) or self.n_resamples < 1:
-            raise BoundError(f"n_resamples is {self.n_resamples}; it must be a whole number, at least 1")
-        if self.max_ratio is not None and not self.max_ratio > 0:
-            raise BoundError(f"max_ratio is {self.max_ratio}; it must be positive")
+        if not (_is_number(self.confidence) and 0.5 < self.confidence < 1.0):
+            raise BoundError(f"confidence is {self.confidence!r}; it must lie between 0.5 and 1, such as 0.95")
+        if not (_is_number(self.n_resamples) and self.n_resamples % 1 == 0 and self.n_resamples >= 1):
+            raise BoundError(f"n_resamples is {self.n_resamples!r}; it must be a whole number, at least 1")
+        if self.max_ratio is not None and not (_is_number(self.max_ratio) and self.max_ratio > 0):
+            raise BoundError(f"max_ratio is {self.max_ratio!r}; it must be positive")
+        if self.precision not in ("float64", "float32"):
+            raise BoundError(f'precision is {self.precision!r}; "float64" or "float32"')
+        object.__setattr__(self, "n_resamples", int(self.n_resamples))
         object.__setattr__(self, "rng", seed_of(self.rng))
         object.__setattr__(self, "resampling", scheme(self.resampling))
 
@@ -67,6 +70,10 @@ class Settings:
     def seed(self) -> int:
         """The 64-bit key."""
         return seed_of(self.rng)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def statistic(
@@ -207,6 +214,8 @@ def _bounds(
     statistics: dict[Estimator, SumStatistic] = {}
     for one in needs:
         try:
+            if problem.dataset.n_trajectories < 2:
+                raise BoundError("a bootstrap needs at least two episodes; the logs hold 1")
             statistics[one] = anchored[one](problem)
         except TightropeError as error:
             replicates[one] = error
@@ -249,8 +258,6 @@ def _replicates(
         )
         results.update(zip(drawn, values, strict=True))
     for one, stat in statistics.items():
-        if stat.n_trajectories < 2:
-            raise BoundError(f"a bootstrap needs at least two episodes; the logs hold {stat.n_trajectories}")
         if "leave_one_out" in needs[one]:
             known = results.get(one, Replicates(stat.n_trajectories, stat.estimate, np.empty(0)))
             assert isinstance(known, Replicates)
@@ -315,7 +322,7 @@ def _exact(
         warnings.append(f"vacuous: the bound does not improve on the {end} possible value")
         bound = 0.0
     return Bound(
-        value=sample.origin + sample.sign * bound,
+        value=float(sample.origin + sample.sign * bound),
         side=side,
         confidence=settings.confidence,
         estimate=sample.estimate,

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-CHUNK_BYTES = 16 << 20  # what one padded (chunk, horizon) array may take
+CHUNK_BYTES = 1 << 20  # what one padded (chunk, horizon) array may take: small enough for the cache
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,17 +101,16 @@ class TrajectoryDataset:
         return None if self.actions is None else self.actions.dtype.kind in "iubU"
 
     @property
-    def ends_early(self) -> bool:
-        """Whether episodes of this process can end for good, after which they earn 0."""
-        return bool(self.terminated.any())
-
-    @property
     def step_range(self) -> tuple[float, float] | None:
-        """The declared reward range, widened to hold the 0 of absorbing steps where episodes end."""
-        if self.reward_range is None:
-            return None
+        """The declared reward range, widened to hold the 0 that a step earns after an early end.
+
+        Whether episodes can end early is not asked of the sample: a rare end may not be in it, and what is called exact
+        must not depend on that. Where the lengths are fixed, a declared ``return_range`` says so for IS.
+        """
+        if self.reward_range is None or self.horizon == 1:
+            return self.reward_range
         low, high = self.reward_range
-        return (min(low, 0.0), max(high, 0.0)) if self.ends_early else (low, high)
+        return min(low, 0.0), max(high, 0.0)
 
     @property
     def value_range(self) -> tuple[float, float] | None:

@@ -1,4 +1,6 @@
-"""Resampling weights from a counter-based generator (Philox 4x32-10), compiled by numba on first use.
+"""The loops that NumPy cannot do fast, compiled by numba on first use: cumulative ratios and resampling weights.
+
+Weights come from a counter-based generator, Philox 4x32-10.
 
 Philox: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (2011). Each draw is a function of
 (seed, stream, replicate, trajectory or block of trajectories) and of nothing else, so weights do not depend on
@@ -134,7 +136,8 @@ def binomial(n: Any, p: Any, c1: Any, c2: Any, k0: Any, k1: Any) -> Any:
 def _scatter(row: Any, width: Any, draws: Any, words: Any, block: Any, replicate: Any, k0: Any, k1: Any) -> None:
     """Throw ``draws`` balls into row[:width]: each is a 10-bit slice of a random word, three to a word.
 
-    In a partial block a slice is cut to the fewest bits that reach ``width`` and thrown again when it lands beyond.
+    For a width below BLOCK a slice is cut to the fewest bits that reach it, and a ball beyond it is thrown again;
+    ``row`` must be long enough for those too.
     """
     reach = 1
     while reach < width:
@@ -144,7 +147,6 @@ def _scatter(row: Any, width: Any, draws: Any, words: Any, block: Any, replicate
     first = 0
     while done < draws:
         whole = (draws - done) // 12  # a Philox call makes four words, twelve balls
-        fast = width == BLOCK and whole > 0
         calls = min(words.shape[1], max(whole, 1))
         for j in range(calls):  # vectorised: one lane per counter
             a, b, c, d = philox(_u32(first + j), _u32(block), _u32(replicate), _INSIDE, k0, k1)
@@ -153,7 +155,15 @@ def _scatter(row: Any, width: Any, draws: Any, words: Any, block: Any, replicate
             words[2, j] = c
             words[3, j] = d
         first += calls
-        if fast:
+        if whole == 0:  # the last few: stop at the right one
+            for lane in range(4):
+                w = words[lane, 0]
+                for _ in range(3):
+                    if w & mask < width and done < draws:
+                        row[w & mask] += 1.0
+                        done += 1
+                    w >>= _u32(_BITS)
+        elif width == BLOCK:
             for lane in range(4):
                 for j in range(calls):
                     w = words[lane, j]
@@ -165,18 +175,17 @@ def _scatter(row: Any, width: Any, draws: Any, words: Any, block: Any, replicate
             for lane in range(4):
                 for j in range(calls):
                     w = words[lane, j]
-                    for _ in range(3):
-                        index = w & mask
-                        if index < width and done < draws:
-                            row[index] += 1.0
-                            done += 1
-                        w >>= _u32(_BITS)
+                    for shift in range(0, 3 * _BITS, _BITS):
+                        index = (w >> _u32(shift)) & mask
+                        row[index] += 1.0
+                        done += index < width
 
 
 @njit(cache=True)
 def fill_multinomial(out: Any, left: Any, first_block: Any, first_replicate: Any, n: Any, k0: Any, k1: Any) -> None:
     """Exact multinomial counts for consecutive whole blocks; ``left`` (rows,) holds the draws not yet placed."""
     words = np.empty((4, 128), np.uint32)
+    scratch = np.empty(BLOCK)
     width_all = out.shape[1]
     for r in range(out.shape[0]):
         replicate = first_replicate + r
@@ -185,14 +194,19 @@ def fill_multinomial(out: Any, left: Any, first_block: Any, first_replicate: Any
             start = b * BLOCK
             width = min(BLOCK, width_all - start)
             remaining = n - block * BLOCK  # trajectories in this and all later blocks
-            row = out[r, start : start + width]
-            row[:] = 0.0
             if width >= remaining:
                 draws = left[r]
             else:
                 draws = binomial(left[r], width / remaining, _u32(block), _u32(replicate), k0, k1)
             left[r] -= draws
-            _scatter(row, width, draws, words, block, replicate, k0, k1)
+            if width == BLOCK:
+                row = out[r, start : start + width]
+                row[:] = 0.0
+                _scatter(row, width, draws, words, block, replicate, k0, k1)
+            else:
+                scratch[:] = 0.0
+                _scatter(scratch, width, draws, words, block, replicate, k0, k1)
+                out[r, start : start + width] = scratch[:width]
 
 
 @njit(cache=True)
@@ -240,23 +254,13 @@ def fill_exponential(out: Any, first_trajectory: Any, first_replicate: Any, k0: 
 
 
 @njit(cache=True)
-def add_rows(weights: Any, columns: Any, total: Any) -> None:
-    """total += weights @ columns, one trajectory after the other: the same bits however the trajectories are cut up."""
-    for b in range(weights.shape[0]):
-        for i in range(weights.shape[1]):
-            weight = weights[b, i]
-            if weight != 0.0:
-                for k in range(columns.shape[1]):
-                    total[b, k] += weight * columns[i, k]
-
-
-@njit(cache=True)
-def add_squares(weights: Any, columns: Any, slopes: Any, total: Any) -> None:
-    """total += Σ_i weight_i (slope · column_i)², row by row, in the same fixed order."""
-    for b in range(weights.shape[0]):
-        for i in range(weights.shape[1]):
-            if weights[b, i] != 0.0:
-                effect = 0.0
-                for k in range(columns.shape[1]):
-                    effect += slopes[b, k] * columns[i, k]
-                total[b] += weights[b, i] * effect * effect
+def cumulate(over: Any, under: Any, lengths: Any, out: Any) -> None:
+    """out[i, t] = Σ_{k ≤ t} over − under along episode i, its last value repeated after its end."""
+    step = 0
+    for i in range(len(lengths)):
+        total = 0.0
+        for t in range(lengths[i]):
+            total += over[step] - under[step]
+            out[i, t] = total
+            step += 1
+        out[i, lengths[i] :] = total

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from tightrope.dataset import TrajectoryDataset
+from tightrope.errors import DataError
 from tightrope.policy import as_policy
 from tightrope.ratios import Ratios, ratios
 
@@ -19,6 +20,8 @@ class Problem:
     policy: Any = None  # None: the logged eval_prob column
 
     def __post_init__(self) -> None:
+        if not isinstance(self.dataset, TrajectoryDataset):
+            raise DataError(f"dataset is a {type(self.dataset).__name__}; read it first: tightrope.read(...)")
         if self.policy is not None:
             object.__setattr__(self, "policy", as_policy(self.policy))
 

@@ -27,11 +27,13 @@ class Ratios:
 
     def log(self, start: int, stop: int) -> Array:
         """log ρ_t of episodes start..stop, (stop - start, horizon); -inf once the candidate would not have acted so."""
+        from tightrope import kernels
+
         data = self.dataset
         assert data.behavior_log_probs is not None
-        steps = data.steps(start, stop)
-        rows = data.pad(self.eval_log_probs[steps] - data.behavior_log_probs[steps], start, stop)
-        return np.cumsum(rows, axis=1)
+        steps, result = data.steps(start, stop), np.empty((stop - start, data.horizon))
+        kernels.cumulate(self.eval_log_probs[steps], data.behavior_log_probs[steps], data.lengths[start:stop], result)
+        return result
 
     @cached_property
     def log_max(self) -> Array:

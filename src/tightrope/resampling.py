@@ -57,8 +57,8 @@ class Multinomial:
     integer = True
 
     def __post_init__(self) -> None:
-        if self.size is not None and self.size < 1:
-            raise TightropeError(f"size is {self.size}; a resample holds at least one trajectory")
+        if self.size is not None and (not isinstance(self.size, (int, np.integer)) or self.size < 1):
+            raise TightropeError(f"size is {self.size!r}; a resample holds at least one trajectory, and whole ones")
 
     def max_total(self, n: int) -> int:
         """The number of draws."""
@@ -139,11 +139,11 @@ SCHEMES: dict[str, WeightScheme] = {
 
 def scheme(resampling: str | WeightScheme) -> WeightScheme:
     """A scheme by name, or as it is."""
-    if not isinstance(resampling, str):
+    if not isinstance(resampling, str) and hasattr(resampling, "fill"):
         return resampling
     if resampling not in SCHEMES:
         raise TightropeError(f"resampling is {resampling!r}; known: {', '.join(SCHEMES)}")
-    return SCHEMES[resampling]
+    return SCHEMES[str(resampling)]
 
 
 def draw_weights(

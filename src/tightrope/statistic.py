@@ -20,7 +20,8 @@ import numpy.typing as npt
 from tightrope.dataset import Array
 from tightrope.errors import TightropeError
 
-COLUMN_BYTES = 16 << 20  # what one chunk of columns may take
+COLUMN_BYTES = 2 << 20  # what one chunk of columns may take: small enough for the cache, and to be allocated cheaply
+KEPT_BYTES = 16 << 20  # columns up to this size are made once and kept, since several passes go over them
 
 
 class Statistic(Protocol):
@@ -80,27 +81,30 @@ class SumStatistic:
         """(start, stop, columns) for consecutive episodes, each within COLUMN_BYTES."""
         size = max(1, COLUMN_BYTES // (8 * self.n_columns))
         end = self.n_trajectories if stop is None else stop
+        fits = 8 * self.n_columns * self.n_trajectories <= KEPT_BYTES
         for first in range(start, end, size):
             last = min(first + size, end)
-            fits = self.n_trajectories <= size
-            yield first, last, self._all[first:last] if fits else self.make_columns(first, last)
+            yield first, last, self._kept[first:last] if fits else self.make_columns(first, last)
 
     @cached_property
-    def _all(self) -> Array:
-        """Every column, kept when one chunk holds them: several passes go over them."""
-        return self.make_columns(0, self.n_trajectories)
+    def _kept(self) -> Array:
+        """Every column."""
+        size = max(1, COLUMN_BYTES // (8 * self.n_columns))
+        columns = np.empty((self.n_trajectories, self.n_columns))
+        for first in range(0, self.n_trajectories, size):
+            last = min(first + size, self.n_trajectories)
+            columns[first:last] = self.make_columns(first, last)
+        return columns
 
     @cached_property
     def summary(self) -> ColumnSummary:
         """Sums and sizes of all columns, from one pass."""
-        width = self.n_columns
-        sums, abs_sums, largest = np.zeros(width), np.zeros(width), np.zeros(width)
+        sums, low, high = (np.zeros(self.n_columns) for _ in range(3))
         for _, _, columns in self.chunks():
             sums += columns.sum(axis=0)
-            sizes = np.abs(columns)
-            abs_sums += sizes.sum(axis=0)
-            np.maximum(largest, sizes.max(axis=0), out=largest)
-        return ColumnSummary(sums, abs_sums, largest)
+            np.minimum(low, columns.min(axis=0), out=low)
+            np.maximum(high, columns.max(axis=0), out=high)
+        return ColumnSummary(sums, np.maximum(-low, high))
 
     @property
     def estimate(self) -> float:
@@ -123,15 +127,19 @@ class SumStatistic:
         Where one trajectory makes up nearly all of a column, subtraction would leave only rounding errors; those few
         are summed afresh.
         """
-        total, sizes = self.summary.sums, self.summary.abs_sums
+        total, width = self.summary.sums, np.arange(self.n_columns)
         values: list[Array] = []
-        dominant: list[int] = []
+        sizes, largest, heaviest = (np.zeros(self.n_columns) for _ in range(3))
         for start, _, columns in self.chunks():
             values.append(self.combine(total - columns))
-            alone = ((sizes - np.abs(columns) < DOMINANT * sizes) & (sizes > 0)).any(axis=1)
-            dominant.extend(start + np.flatnonzero(alone))
+            absolute = np.abs(columns)
+            sizes += absolute.sum(axis=0)
+            top = absolute.argmax(axis=0)
+            larger = absolute[top, width] > largest
+            largest[larger] = absolute[top, width][larger]
+            heaviest[larger] = start + top[larger]
         result = np.concatenate(values)
-        for index in dominant:
+        for index in np.unique(heaviest[(sizes - largest < DOMINANT * sizes) & (sizes > 0)]).astype(int):
             weights = np.ones(self.n_trajectories)
             weights[index] = 0.0
             result[index] = self(weights)
@@ -143,10 +151,9 @@ DOMINANT = 1e-5  # a trajectory with all but this share of a column is left out 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """One pass over the columns: what the point estimate, exact sums and the jackknife need."""
+    """One pass over the columns: what the point estimate and exact sums need."""
 
     sums: Array  # (columns,)
-    abs_sums: Array  # (columns,)
     largest: Array  # (columns,): the largest absolute value
 
 
@@ -193,6 +200,9 @@ class RatioSum:
         return sums[..., self.fields["denominator"]], sums[..., self.fields["numerator"]]
 
 
+FLOAT32_RESOLVED = 0.01  # of the average denominator: below it float32 has lost too many digits
+
+
 @dataclass(frozen=True, eq=False)
 class CenteredRatioSum:
     """A RatioSum over columns (1, D/D̄ − 1, (N − θD)/D̄): small numbers, for float32 without losing digits.
@@ -211,11 +221,11 @@ class CenteredRatioSum:
         return {"total": slice(0, 1), "denominator": slice(1, k + 1), "numerator": slice(k + 1, 2 * k + 1)}
 
     def __call__(self, sums: Array) -> Array:
-        """(..., 2K+1) to (...,); NaN where a denominator is zero."""
+        """(..., 2K+1) to (...,); NaN where a denominator is zero or too small for float32."""
         total, below, above = (sums[..., part] for part in self.fields.values())
         below = total + below
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(below > 1e-6 * total, self.ratios + above / below, np.nan)
+            ratio = np.where(below > FLOAT32_RESOLVED * total, self.ratios + above / below, np.nan)
         ratio[..., self.coefficients == 0] = 0.0
         value: Array = self.constant + ratio @ self.coefficients
         return value

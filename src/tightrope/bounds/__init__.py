@@ -37,11 +37,11 @@ METHODS: dict[str, Method] = {
 
 def method(chosen: str | Method) -> Method:
     """A bound by name with its default settings, or as it is."""
-    if not isinstance(chosen, str):
+    if not isinstance(chosen, str) and hasattr(chosen, "lower"):
         return chosen
     if chosen not in METHODS:
         raise TightropeError(f"method is {chosen!r}; known: {', '.join(METHODS)}")
-    return METHODS[chosen]
+    return METHODS[str(chosen)]
 
 
 __all__ = [

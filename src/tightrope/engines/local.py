@@ -3,8 +3,8 @@
 Memory stays bounded whatever n, the horizon and B are: weights live in cache-sized tiles, columns in chunks, sums in
 slabs of replicates. For whole-number weights each column is first rounded to a power-of-two grid so coarse that every
 partial sum is exact in float64; then the order of summation cannot matter and one seed gives the same bits whatever
-the tiles, threads or BLAS. A replicate that drew none of the trajectories that set a column's grid would be left with
-rounding errors; those few are summed afresh, one trajectory after the other.
+the tiles, threads or BLAS. A replicate that drew none of the trajectories that set a column's grid, and is left with
+less weight than the grid resolves, counts as undefined.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tightrope.dataset import Array, BoolArray, IntArray
+from tightrope.dataset import Array
 from tightrope.errors import BoundError
 from tightrope.resampling import BLOCK, WeightScheme
 from tightrope.statistic import Statistic, SumStatistic, centered, standard_error
@@ -25,7 +25,7 @@ Progress = Callable[[float], None]
 
 TILE_ROWS = 256  # replicates per tile: 256 x 1024 float64 weights are 2 MB, about a second-level cache
 SLAB_BYTES = 32 << 20  # what the (replicates, columns) sums of one slab may take
-KEPT = 1e-8  # a replicate whose denominator is rounded by more than this share is summed afresh
+RESOLVED = 1e-6  # a denominator that the grid rounds by more than this share leaves its replicate undefined
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +78,6 @@ class Walk:
             if self.progress is not None:
                 self.progress((slab.start + len(slab) * (start + columns) / n) / self.n_resamples)
 
-    def picked(self, slab: range, rows: IntArray) -> Iterator[tuple[int, BoolArray, Array]]:
-        """Like ``tiles``, but only the given rows of the slab: (first trajectory, which of the rows, weights)."""
-        for start, part, weights in self.tiles(slab):
-            inside = (rows >= part.start) & (rows < part.stop)
-            if inside.any():
-                yield start, inside, weights[rows[inside] - part.start]
-
     def slabs(self, bytes_per_row: int) -> list[range]:
         """Ranges of replicates whose sums fit into SLAB_BYTES together."""
         size = max(1, SLAB_BYTES // bytes_per_row // TILE_ROWS) * TILE_ROWS
@@ -105,8 +98,6 @@ def replicate(
     n = statistics[0].n_trajectories
     if n < 2:
         raise BoundError(f"a bootstrap needs at least two episodes; the logs hold {n}")
-    if precision not in ("float64", "float32"):
-        raise BoundError(f'precision is {precision!r}; "float64" or "float32"')
     walk = Walk(scheme, n, n_resamples, seed, progress)
     sums = [_Sums(s, scheme, precision) for s in statistics if isinstance(s, SumStatistic)]
     for slab in walk.slabs(8 * max((job.statistic.n_columns for job in sums), default=1)) if sums else []:
@@ -115,7 +106,7 @@ def replicate(
             for job, total in zip(sums, totals, strict=True):
                 job.add(start, weights, total[rows])
         for job, total in zip(sums, totals, strict=True):
-            job.values.append(job.statistic.combine(total))
+            job.values.append(job.value(total))
         if standard_errors:
             slopes = [job.slopes(total) for job, total in zip(sums, totals, strict=True)]
             squares = [np.zeros(len(slab)) for _ in sums]
@@ -124,8 +115,6 @@ def replicate(
                     job.add_squares(start, weights, slope[rows], square[rows])
             for job, square in zip(sums, squares, strict=True):
                 job.errors.append(np.sqrt(square * n / (n - 1)))
-        for job, total in zip(sums, totals, strict=True):
-            job.repair(walk, slab, np.flatnonzero(job.lost(total)))
     finished = iter(sums)
     return [
         next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else _by_rows(s, walk) for s in statistics
@@ -142,6 +131,7 @@ class _Sums:
         self.grid: Array | None = None
         if scheme.integer and precision == "float64":
             self.grid = _grid(statistic.summary.largest, scheme.max_total(statistic.n_trajectories))
+        self.product = np.empty((TILE_ROWS, self.statistic.n_columns), dtype=self.dtype)
         self.values: list[Array] = []  # per slab
         self.errors: list[Array] = []
         self.block: tuple[int, list[tuple[int, int, Array]]] = (-1, [])
@@ -149,8 +139,25 @@ class _Sums:
     def add(self, start: int, weights: Array, total: Array) -> None:
         """Add the weighted sums of one tile to its rows of the total."""
         weights = weights.astype(self.dtype, copy=False)
+        product = self.product[: len(weights)]
         for first, last, columns in self._columns(start, weights.shape[1]):
-            total += weights[:, first - start : last - start] @ columns
+            np.matmul(weights[:, first - start : last - start], columns, out=product)
+            total += product
+
+    def value(self, total: Array) -> Array:
+        """The statistic of each row of sums; NaN where it is undefined or below what the grid resolves."""
+        values = self.statistic.combine(total)
+        part = self.statistic.fields.get("denominator")
+        if self.grid is not None and part is not None:
+            rounding = np.sqrt(self.original.n_trajectories) * self.grid[part] / _GRID
+            values[(RESOLVED * total[:, part] < rounding).any(axis=1)] = np.nan
+        return values
+
+    def slopes(self, total: Array) -> Array:
+        """The derivative at each row of sums; 0 where the statistic was undefined."""
+        slope = self.statistic.combine.gradient(total)
+        slope[np.isnan(self.values[-1])] = 0.0
+        return slope
 
     def add_squares(self, start: int, weights: Array, slope: Array, square: Array) -> None:
         """Add Σ w_i (slope · x_i)², the infinitesimal jackknife's variance under each row of weights."""
@@ -173,54 +180,10 @@ class _Sums:
             return columns.astype(self.dtype, copy=False)
         return (columns + self.grid) - self.grid
 
-    def slopes(self, total: Array) -> Array:
-        """The combination's derivative at each row; 0 where the row is summed afresh anyway."""
-        slope = self.statistic.combine.gradient(total)
-        slope[self.lost(total)] = 0.0
-        return slope
-
-    def lost(self, total: Array) -> BoolArray:
-        """Rows with a denominator so small that the columns' common grid, or float32, rounds it away, (rows,)."""
-        part = self.statistic.fields.get("denominator")
-        if part is None:
-            return np.zeros(len(total), dtype=bool)
-        below, root = total[:, part], np.sqrt(self.original.n_trajectories)
-        if self.dtype == np.float32:  # centred: the denominator is relative to the row's total
-            small = below < (0.01 - 1.0) * total[:, self.statistic.fields["total"]]
-        elif self.grid is not None:
-            small = below < root * self.grid[part] / _GRID / KEPT
-        else:
-            return np.zeros(len(total), dtype=bool)
-        return np.asarray(small.any(axis=1))
-
-    def repair(self, walk: Walk, slab: range, rows: IntArray) -> None:
-        """Sum the given rows of the last slab afresh, in one fixed order."""
-        if not len(rows):
-            return
-        from tightrope import kernels
-
-        statistic, n = self.original, walk.n_trajectories
-        total = np.zeros((len(rows), statistic.n_columns))
-        for start, inside, weights in walk.picked(slab, rows):
-            part = total[inside]
-            for first, last, columns in statistic.chunks(start, start + weights.shape[1]):
-                kernels.add_rows(weights[:, first - start : last - start], columns, part)
-            total[inside] = part
-        self.values[-1][rows] = statistic.combine(total)
-        if not self.errors:
-            return
-        slope, square = statistic.combine.gradient(total), np.zeros(len(rows))
-        for start, inside, weights in walk.picked(slab, rows):
-            sums = square[inside]
-            for first, last, columns in statistic.chunks(start, start + weights.shape[1]):
-                kernels.add_squares(weights[:, first - start : last - start], columns, slope[inside], sums)
-            square[inside] = sums
-        self.errors[-1][rows] = np.sqrt(square * n / (n - 1))
-
     def result(self, scale: float) -> Replicates:
         estimate = self.original.estimate
         n = self.original.n_trajectories
-        values = estimate + scale * (np.concatenate(self.values) - estimate)
+        values = _spread(estimate, np.concatenate(self.values), scale)
         if not self.errors:
             return Replicates(n, estimate, values)
         error = standard_error(self.original.influence())
@@ -236,7 +199,12 @@ def _by_rows(statistic: Statistic, walk: Walk) -> Replicates:
         for slab in walk.slabs(8 * n)
         for _, _, weights in walk.tiles(slab, width=-(-n // BLOCK) * BLOCK)
     ]
-    return Replicates(n, estimate, estimate + walk.scheme.scale(n) * (np.concatenate(parts) - estimate))
+    return Replicates(n, estimate, _spread(estimate, np.concatenate(parts), walk.scheme.scale(n)))
+
+
+def _spread(estimate: float, values: Array, scale: float) -> Array:
+    """Replicates of fewer draws than trajectories spread too far around the estimate; draw them in."""
+    return values if scale == 1.0 else estimate + scale * (values - estimate)
 
 
 _GRID = 1.5 * 2.0**52

@@ -14,11 +14,11 @@ ESTIMATORS: dict[str, type[Any]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDW
 
 def estimator(chosen: str | Estimator) -> Estimator:
     """An estimator by name with its default settings, or as it is."""
-    if not isinstance(chosen, str):
+    if callable(chosen) and hasattr(chosen, "name"):
         return chosen
     if chosen not in ESTIMATORS:
         raise TightropeError(f"estimator is {chosen!r}; known: {', '.join(ESTIMATORS)}")
-    made: Estimator = ESTIMATORS[chosen]()
+    made: Estimator = ESTIMATORS[str(chosen)]()
     return made
 
 
