@@ -245,10 +245,7 @@ def test_progress_reaches_one():
     assert seen[-1] == pytest.approx(1.0)
 
 
-def test_refusals():
+def test_one_episode_is_refused():
     one = tightrope.statistic(logs(random_episodes(1, 3, seed=1), horizon=3))
     with pytest.raises(BoundError, match="at least two episodes; the logs hold 1"):
         replicate([one], Multinomial(), n_resamples=10, seed=0)
-    two = tightrope.statistic(logs(random_episodes(2, 3, seed=1), horizon=3))
-    with pytest.raises(BoundError, match="precision is 'half'"):
-        replicate([two], Multinomial(), n_resamples=10, seed=0, precision="half")

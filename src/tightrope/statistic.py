@@ -104,7 +104,7 @@ class SumStatistic:
             sums += columns.sum(axis=0)
             np.minimum(low, columns.min(axis=0), out=low)
             np.maximum(high, columns.max(axis=0), out=high)
-        return ColumnSummary(sums, np.maximum(-low, high))
+        return ColumnSummary(sums, low, high)
 
     @property
     def estimate(self) -> float:
@@ -127,23 +127,25 @@ class SumStatistic:
         Where one trajectory makes up nearly all of a column, subtraction would leave only rounding errors; those few
         are summed afresh.
         """
-        total, width = self.summary.sums, np.arange(self.n_columns)
-        values: list[Array] = []
-        sizes, largest, heaviest = (np.zeros(self.n_columns) for _ in range(3))
-        for start, _, columns in self.chunks():
-            values.append(self.combine(total - columns))
-            absolute = np.abs(columns)
-            sizes += absolute.sum(axis=0)
-            top = absolute.argmax(axis=0)
-            larger = absolute[top, width] > largest
-            largest[larger] = absolute[top, width][larger]
-            heaviest[larger] = start + top[larger]
-        result = np.concatenate(values)
-        for index in np.unique(heaviest[(sizes - largest < DOMINANT * sizes) & (sizes > 0)]).astype(int):
+        total = self.summary.sums
+        result = np.concatenate([self.combine(total - columns) for _, _, columns in self.chunks()])
+        for index in self._dominant():
             weights = np.ones(self.n_trajectories)
             weights[index] = 0.0
             result[index] = self(weights)
         return result
+
+    def _dominant(self) -> set[int]:
+        """Trajectories that make up nearly all of a column without negative entries (a denominator)."""
+        sums, low, high = self.summary.sums, self.summary.low, self.summary.high
+        alone = np.flatnonzero((low >= 0) & (sums > 0) & (sums - high < DOMINANT * sums))
+        if not len(alone):
+            return set()
+        return {
+            start + int(index)
+            for start, _, columns in self.chunks()
+            for index in np.flatnonzero((columns[:, alone] == high[alone]).any(axis=1))
+        }
 
 
 DOMINANT = 1e-5  # a trajectory with all but this share of a column is left out by summing the others
@@ -154,7 +156,13 @@ class ColumnSummary:
     """One pass over the columns: what the point estimate and exact sums need."""
 
     sums: Array  # (columns,)
-    largest: Array  # (columns,): the largest absolute value
+    low: Array  # (columns,): the lowest value, 0 included
+    high: Array  # (columns,): the highest value, 0 included
+
+    @property
+    def largest(self) -> Array:
+        """The largest absolute value of each column."""
+        return np.maximum(-self.low, self.high)
 
 
 def standard_error(influence: Array) -> float:
