@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
@@ -22,7 +22,7 @@ from tightrope.bounds import METHODS
 from tightrope.dataset import Array
 from tightrope.domains import SMALL, small
 from tightrope.readers.write import replace_file
-from tightrope.records import Evaluation, Side
+from tightrope.records import Side
 from tightrope.report.coverage import Cell, Efficiency, render
 
 SIZES = (20, 200)
@@ -42,31 +42,40 @@ class Task:
     trials: range
     methods: tuple[str, ...]
     estimators: tuple[str, ...] | None = None
-    side: str = "both"
+    side: Literal["lower", "upper", "both"] = "both"
 
 
-def run(task: Task) -> list[Evaluation]:
+Outcomes = dict[tuple[str, str, Side], list[tuple[float, bool]]]  # (estimator, method, side): (bound, warned) by trial
+
+
+def run(task: Task) -> Outcomes:
     """Evaluate each data set; trial k has the same data and weights whatever the task it is part of."""
     problem = small(task.problem)
-    results = []
+    found: Outcomes = {}
     for trial in task.trials:
         seed = np.random.SeedSequence([*task.problem.encode(), task.n, trial])
         data, weights = seed.spawn(2)
         logs = problem.mdp.simulate(problem.behavior, task.n, rng=np.random.default_rng(data))
-        results.append(
-            api.evaluate(
-                logs,
-                problem.candidate,
-                estimators=task.estimators,
-                methods=task.methods,
-                side=task.side,  # type: ignore[arg-type]
-                max_ratio=problem.max_ratio,
-                confidence=1 - NOMINAL,
-                rng=weights,
-                true_value=problem.true_value,
-            )
+        result = api.evaluate(
+            logs,
+            problem.candidate,
+            estimators=task.estimators,
+            methods=task.methods,
+            side=task.side,
+            max_ratio=problem.max_ratio,
+            confidence=1 - NOMINAL,
+            rng=weights,
         )
-    return results
+        for bound in result.bounds:
+            codes = {text.split(":")[0] for text in bound.warnings}
+            warned = not codes.isdisjoint((*BREAKS_BOOTSTRAP, "skew"))
+            found.setdefault((bound.estimator, bound.method, bound.side), []).append((bound.value, warned))
+        for side in dict.fromkeys(bound.side for bound in result.bounds):
+            named = [result.bounds[index].value for index in result.believe if result.bounds[index].side == side]
+            # Where nothing was advised nothing can be wrong: the worst value, counted as infinite.
+            worst = -np.inf if side == "lower" else np.inf
+            found.setdefault((*ADVISED, side), []).append((named[0] if named else worst, not named))
+    return found
 
 
 def tasks(trials: int, sizes: Sequence[int], problems: Sequence[str], **settings: object) -> Iterator[Task]:
@@ -78,51 +87,38 @@ def tasks(trials: int, sizes: Sequence[int], problems: Sequence[str], **settings
                 yield Task(problem, n, piece, **settings)  # type: ignore[arg-type]
 
 
-def cells(problem: str, n: int, results: Sequence[Evaluation]) -> list[Cell]:
-    """Error counts by estimator, method and side, and of the bound that was advised."""
-    found: dict[tuple[str, str, Side], list[tuple[float, bool]]] = {}
-    advised: dict[Side, list[tuple[float, bool]]] = {"lower": [], "upper": []}
-    for result in results:
-        for bound in result.bounds:
-            codes = {text.split(":")[0] for text in bound.warnings}
-            warned = not codes.isdisjoint((*BREAKS_BOOTSTRAP, "skew"))
-            found.setdefault((bound.estimator, bound.method, bound.side), []).append((bound.value, warned))
-        named = {result.bounds[index].side: result.bounds[index].value for index in result.believe}
-        for side, values in advised.items():
-            # Where nothing was advised nothing can be wrong: the worst value, counted as infinite.
-            values.append((named.get(side, -np.inf if side == "lower" else np.inf), side not in named))
-    truth = results[0].true_value
-    assert truth is not None
-    table = [Cell.count(problem, n, *key, truth, pairs) for key, pairs in found.items()]
-    return table + [Cell.count(problem, n, *ADVISED, side, truth, pairs) for side, pairs in advised.items()]
+def cells(problem: str, n: int, found: Outcomes) -> list[Cell]:
+    """Error counts by estimator, method and side; the bound that was advised comes last."""
+    truth = small(problem).true_value
+    order = sorted(found, key=lambda key: key[:2] == ADVISED)
+    return [Cell.count(problem, n, *key, truth, found[key]) for key in order]
 
 
-def efficiency(problem: str, n: int, results: Sequence[Evaluation]) -> list[Efficiency]:
+def efficiency(problem: str, n: int, found: Outcomes) -> list[Efficiency]:
     """Mean exact lower bounds on the same data sets."""
-    values: dict[tuple[str, str], list[float]] = {}
-    for result in results:
-        for bound in result.bounds:
-            values.setdefault((bound.estimator, bound.method), []).append(bound.value)
-    truth = results[0].true_value
-    assert truth is not None
-    return [
-        Efficiency(problem, n, estimator, method, truth, float(np.mean(found)), _error(np.array(found)))
-        for (estimator, method), found in values.items()
-    ]
+    truth = small(problem).true_value
+    rows = []
+    for (estimator, method, _), pairs in found.items():
+        values = np.array([value for value, _ in pairs])
+        if (estimator, method) != ADVISED:
+            rows.append(Efficiency(problem, n, estimator, method, truth, float(values.mean()), _error(values)))
+    return rows
 
 
 def _error(values: Array) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def _gather(work: list[Task], workers: int, label: str) -> dict[tuple[str, int], list[Evaluation]]:
+def _gather(work: list[Task], workers: int, label: str) -> dict[tuple[str, int], Outcomes]:
     from rich.progress import track
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers are the parallelism
-    results: dict[tuple[str, int], list[Evaluation]] = {}
+    results: dict[tuple[str, int], Outcomes] = {}
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for task, part in zip(work, track(pool.map(run, work), total=len(work), description=label), strict=True):
-            results.setdefault((task.problem, task.n), []).extend(part)
+            whole = results.setdefault((task.problem, task.n), {})
+            for key, pairs in part.items():
+                whole.setdefault(key, []).extend(pairs)
     return results
 
 
@@ -141,8 +137,8 @@ def main(
         list(tasks(efficiency_trials, EFFICIENCY_SIZES, EFFICIENCY_PROBLEMS, **settings)), workers, "exact bounds"
     )
     text = render(
-        [cell for (name, n), results in measured.items() for cell in cells(name, n, results)],
-        [row for (name, n), results in compared.items() for row in efficiency(name, n, results)],
+        [cell for (name, n), found in measured.items() for cell in cells(name, n, found)],
+        [row for (name, n), found in compared.items() for row in efficiency(name, n, found)],
         abouts={name: small(name).about for name in SMALL},
         nominal=NOMINAL,
         trials=(trials, efficiency_trials),
