@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 import tightrope
-from tightrope.advice import advise, skew_warning
+from tightrope.advice import advise as full_advice
+from tightrope.advice import spread_warning
+from tightrope.domains import small
 from tightrope.records import Bound, Overlap
 
 GOOD = Overlap((80.0,), (0.02,), 0.0, 0.2, 1.0, 0.05, None, False)
+STEPS = {"offsets": [0, 1, 2], "rewards": [0.0, 1.0], "terminated": [True, True], "horizon": 2}
+PLAIN = tightrope.TrajectoryDataset(**STEPS)
 
 
 def bound(estimator, method, value, error, *warnings, guarantee="approximate", side="lower"):
@@ -15,37 +19,69 @@ def bound(estimator, method, value, error, *warnings, guarantee="approximate", s
     return Bound(value, side, 0.95, value + 1, estimator, method, guarantee, error, told, 100)
 
 
+def advise(bounds, side="lower", dataset=PLAIN):
+    return full_advice(bounds, GOOD, side, dataset)
+
+
 def test_smallest_standard_error_wins_not_the_tightest_bound():
     bounds = [bound("is", "studentized", 5.0, 2.0), bound("pdwis", "studentized", 1.0, 1.0)]
-    text, index = advise(bounds, GOOD, "lower")
+    text, index = advise(bounds)
     assert index == 1
     assert "Believe pdwis with studentized" in text
 
 
 def test_methods_come_in_order_of_measured_error_rates():
     bounds = [bound("wis", method, 1.0, 1.0) for method in ("basic", "percentile", "bca", "studentized", "t")]
-    assert advise(bounds, GOOD, "lower")[1] == 3
+    assert advise(bounds)[1] == 3
 
 
 def test_a_warning_moves_the_advice_to_a_sound_bound_and_then_to_an_exact_one():
     shaky = bound("pdwis", "studentized", 1.0, 1.0, "skew")
     sound = bound("is", "studentized", 0.0, 3.0)
     exact = bound("is", "betting", -1.0, 3.0, guarantee="exact")
-    assert advise([shaky, sound, exact], GOOD, "lower")[1] == 1
-    text, index = advise([shaky, exact], GOOD, "lower")
+    assert advise([shaky, sound, exact])[1] == 1
+    text, index = advise([shaky, exact])
     assert index == 1
     assert "skew" in text
     vacuous = bound("is", "betting", -9.0, 3.0, "vacuous", guarantee="exact")
-    text, index = advise([shaky, vacuous], GOOD, "lower")
+    text, index = advise([shaky, vacuous])
     assert index is None
     assert "cannot answer" in text
 
 
-@pytest.mark.parametrize("code", ["low-overlap", "one-trajectory", "heavy-tail", "infinite-variance", "undefined"])
+@pytest.mark.parametrize(
+    "code", ["low-overlap", "one-trajectory", "heavy-tail", "infinite-variance", "undefined", "no-spread", "vacuous"]
+)
 def test_what_breaks_the_bootstrap_leaves_only_exact_bounds(code):
     bounds = [bound("wis", "bca", 1.0, 1.0, code), bound("is", "cut", 0.0, 2.0, guarantee="exact")]
-    assert advise(bounds, GOOD, "lower")[1] == 1
-    assert advise(bounds[:1], GOOD, "lower")[1] is None
+    assert advise(bounds)[1] == 1
+    assert advise(bounds[:1])[1] is None
+
+
+def test_an_exact_bound_that_is_no_looser_is_preferred():
+    bounds = [bound("wis", "t", 1.0, 1.0), bound("pdis", "betting", 1.5, 2.0, guarantee="exact")]
+    assert advise(bounds)[1] == 1
+    upper = [
+        bound("wis", "t", 1.0, 1.0, side="upper"),
+        bound("pdis", "betting", 1.5, 2.0, guarantee="exact", side="upper"),
+    ]
+    assert advise(upper, "upper")[1] == 0
+
+
+def test_which_exact_bound_is_named_does_not_depend_on_the_data():
+    """PDIS before IS unless a range of the return is declared; betting before the others; no other is tried."""
+    exact = [
+        bound(estimator, method, value, error, guarantee="exact")
+        for estimator, method, value, error in [
+            ("is", "cut", 3.0, 0.1),
+            ("is", "betting", 2.0, 0.1),
+            ("pdis", "betting", 1.0, 9.0),
+        ]
+    ]
+    assert advise(exact)[1] == 2
+    assert advise(exact, dataset=tightrope.TrajectoryDataset(**STEPS, return_range=(0, 1)))[1] == 1
+    hopeless = [*exact[:2], bound("pdis", "betting", 0.0, 9.0, "vacuous", guarantee="exact")]
+    assert advise(hopeless)[1] is None
 
 
 def test_wrong_probabilities_leave_nothing():
@@ -53,34 +89,65 @@ def test_wrong_probabilities_leave_nothing():
         bound("is", "betting", 0.0, 1.0, "mean-ratio", guarantee="exact"),
         bound("wis", "t", 0.0, 1.0, "mean-ratio"),
     ]
-    text, index = advise(bounds, GOOD, "lower")
+    text, index = advise(bounds)
     assert index is None
     assert "do not average to 1" in text
 
 
+def test_the_remedy_names_what_is_missing():
+    shaky = [bound("wis", "t", 0.0, 1.0, "low-overlap")]
+    ranged = {**STEPS, "reward_range": (0, 1)}
+    assert "a declared reward_range" in advise(shaky)[0]
+    assert (
+        "a declared horizon" in advise(shaky, dataset=tightrope.TrajectoryDataset(**ranged, horizon_declared=False))[0]
+    )
+    assert "an exact bound (betting)" in advise(shaky, dataset=tightrope.TrajectoryDataset(**ranged))[0]
+    only = [bound("is", "hoeffding", 0.0, 1.0, "vacuous", guarantee="exact")]
+    text = advise(only)[0]
+    assert "bootstrap" not in text
+    assert "no bound improves on what is possible anyway" in text
+
+
 def test_each_side_gets_its_own_advice():
     bounds = [bound("wis", "t", 0.0, 1.0, "skew"), bound("wis", "t", 3.0, 1.0, side="upper")]
-    assert advise(bounds, GOOD, "lower")[1] is None
-    assert advise(bounds, GOOD, "upper")[1] == 1
+    assert advise(bounds)[1] is None
+    assert advise(bounds, "upper")[1] == 1
 
 
 def test_skew_warns_on_the_unsafe_side_only_and_less_as_n_grows():
     """Four values, one far below: skewness of (-3, 1, 1, 1) is (-27 + 3)/4 / 3^1.5 = -1.1547."""
     values = np.array([-3.0, 1.0, 1.0, 1.0])
-    assert skew_warning(values, "lower", 0.95, second_order=False)
-    assert "-1.2" in skew_warning(values, "lower", 0.95, second_order=False)[0]
-    assert not skew_warning(values, "upper", 0.95, second_order=False)
-    assert skew_warning(-values, "upper", 0.95, second_order=False)
+
+    def warns(influence, side="lower", second_order=False):
+        return spread_warning(influence, 1.0, side, 0.95, second_order=second_order)
+
+    assert "-1.2" in warns(values)[0]
+    assert not warns(values, "upper")
+    assert warns(-values, "upper")
     # Excess φ(z)(2z²+1)/6 · 1.1547/√n = 0.1268/√n; the line is 0.2 · 0.05 = 0.01, crossed at n = 161, and
     # 0.4 · 0.05 = 0.02, crossed at n = 40, for methods that correct for skew themselves.
-    for copies, second_order, warns in [(40, False, True), (41, False, False), (10, True, True), (11, True, False)]:
-        assert bool(skew_warning(np.tile(values, copies), "lower", 0.95, second_order=second_order)) == warns
-    assert skew_warning(np.zeros(5), "lower", 0.95, second_order=False) == []
+    for copies, second_order, expected in [(40, False, True), (41, False, False), (10, True, True), (11, True, False)]:
+        assert bool(warns(np.tile(values, copies), second_order=second_order)) == expected
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca", "basic", "studentized", "t"])
+def test_twenty_equal_rewards_are_no_certainty(method):
+    """All rewards 1: a true value of 0.9 shows this one time in eight; no bootstrap bound may be believed."""
+    data = tightrope.TrajectoryDataset(
+        offsets=np.arange(21),
+        rewards=np.ones(20),
+        terminated=np.ones(20, bool),
+        horizon=1,
+        reward_range=(0, 1),
+        behavior_log_probs=np.log(np.full(20, 0.5)),
+        eval_log_probs=np.log(np.full(20, 0.5)),
+    )
+    result = tightrope.evaluate(data, methods=[method, "betting"])
+    assert all(any(text.startswith("no-spread") for text in b.warnings) for b in result if b.method == method)
+    assert [result.bounds[index].method for index in result.believe] == ["betting"]
 
 
 def test_evaluate_warns_on_left_skewed_weighted_returns():
-    from tightrope.domains import small
-
     problem = small("decline")
     data = problem.mdp.simulate(problem.behavior, 200, rng=np.random.default_rng(0))
     result = tightrope.evaluate(data, problem.candidate, methods=["percentile"])

@@ -155,7 +155,7 @@ def test_incomplete_episode(flags):
     assert dropped.terminated.tolist() == [False, False]
     for data, done in ((kept, "taken to have ended for good"), (dropped, "left out")):
         (note,) = data.notes
-        assert re.search(rf"^incomplete: 1 of 3 episodes.*{done}", note)
+        assert re.search(rf"^(assumed|dropped): 1 of 3 episodes.*{done}", note)
         assert note in tightrope.lower_bound(data, POLICY, method="percentile", n_resamples=40).warnings
     complete = tightrope.read(columns(), incomplete="terminate")
     assert complete.notes == ()
@@ -200,7 +200,6 @@ def test_mixed_action_types(tmp_path):
     ("both", "message"),
     [
         ({"action_0": np.ones(9)}, "both 'action' and action_0; keep one"),
-        ({"obs_0": np.ones(9)}, "both 'state' and obs_0; keep one"),
         ({"behavior_log_prob": np.zeros(9)}, "both 'behavior_prob' and 'behavior_log_prob'; keep one"),
         ({"eval_prob": np.ones(9), "eval_log_prob": np.zeros(9)}, "both 'eval_prob' and 'eval_log_prob'; keep one"),
     ],
@@ -224,7 +223,7 @@ def test_columns_that_are_no_columns():
     refused(pa.table(columns(state=[[1, 2]] * 9)), "column 'state' holds ndarray; numbers or text, one value per row")
     refused({**columns(), "reward": np.zeros(8)}, "columns differ in length")
     refused(pa.table([[0], [0]], names=["episode", "episode"]), "more than one column named episode")
-    refused(columns(), "eval_column is 'other', which is not in the logs; they have: episode", eval_column="other")
+    refused(columns(), "the candidate's column 'other' is not in the logs; they have: episode", eval_column="other")
 
 
 @pytest.mark.parametrize("source", [3, None, [1, 2], pl.Series([1.0])])
@@ -285,3 +284,18 @@ def test_path(tmp_path):
     refused(tmp_path / "none.csv", "none.csv: no such file")
     refused(tmp_path, "a folder, not a file")
     refused("episode,t,reward\n" * 1000, "no such file")
+
+
+def test_the_first_text_among_numbers_is_named():
+    refused(
+        columns(reward=["0.5"] * 4 + ["oops"] * 5), "column 'reward' must hold numbers; it holds text such as 'oops' at"
+    )
+
+
+def test_nothing_exact_after_dropping_episodes():
+    data = tightrope.read(short(), incomplete="drop", reward_range=(-100, 100), horizon=3)
+    with pytest.raises(tightrope.BoundError, match="nothing exact can be said when episodes were left out"):
+        tightrope.lower_bound(data, POLICY, estimator="is", method="betting")
+    assumed = tightrope.read(short(), incomplete="terminate", reward_range=(-100, 100), horizon=3)
+    told = tightrope.lower_bound(assumed, POLICY, estimator="is", method="betting").warnings
+    assert any(text.startswith("assumed") for text in told)

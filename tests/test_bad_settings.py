@@ -175,3 +175,26 @@ def test_one_episode_still_gets_its_exact_bound():
     result = tightrope.evaluate(data, POLICY, methods=["percentile", "anderson"])
     assert {bound.method for bound in result} == {"anderson"}
     assert all("at least two episodes" in why for _, method, why in result.skipped if method == "percentile")
+
+
+def broken(states, actions, t):
+    raise ZeroDivisionError("no such luck")
+
+
+@pytest.mark.parametrize("policy", [broken, lambda states, actions: np.ones(9)])
+def test_a_policy_that_fails_is_named_as_such(policy):
+    with pytest.raises(
+        PolicyError, match=r"the policy failed on the logged states and actions: (ZeroDivision|Type)Error"
+    ):
+        tightrope.lower_bound(dataset(), policy)
+
+
+def test_an_undeclared_horizon_is_not_exact_for_unfinished_episodes():
+    open_ended = tightrope.read(columns(), return_range=(-100, 100))
+    with pytest.raises(BoundError, match="missing: horizon"):
+        tightrope.lower_bound(open_ended, POLICY, estimator="is", method="betting")
+
+
+def test_a_contradicted_max_ratio_is_refused_even_when_no_method_needs_it():
+    with pytest.raises(BoundError, match=r"max_ratio is 0.001, but the logs hold a cumulative importance ratio"):
+        tightrope.evaluate(dataset(), POLICY, methods=["percentile"], max_ratio=0.001)

@@ -204,3 +204,9 @@ def test_checksums_are_verified(tmp_path):
     assert content.count(packed) == 1
     path.write_bytes(content.replace(packed, np.full(9, 1235.5).tobytes()))
     refused(path, "cannot be read as Parquet.*(?i:crc|checksum)")
+
+
+def test_a_state_with_its_features_is_taken_as_the_state():
+    """Logs often carry both; the candidate may be logged too, and then neither is needed."""
+    data = tightrope.read(columns(obs_0=np.ones(9), obs_1=np.ones(9)))
+    assert data.states.tolist() == columns()["state"].tolist()

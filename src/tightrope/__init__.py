@@ -1,7 +1,6 @@
 """tightrope: how good is this policy, at worst, judging only from logs of another policy?"""
 
 from tightrope.api import (
-    Options,
     estimate,
     evaluate,
     interval,
@@ -10,7 +9,7 @@ from tightrope.api import (
     upper_bound,
 )
 from tightrope.dataset import TrajectoryDataset
-from tightrope.errors import BoundError, DataError, PolicyError, TightropeError
+from tightrope.errors import BoundError, DataError, NoOverlapError, PolicyError, TightropeError
 from tightrope.policy import (
     CallablePolicy,
     DeterministicPolicy,
@@ -25,6 +24,7 @@ from tightrope.policy import (
 from tightrope.readers import read, write
 from tightrope.records import Bound, Evaluation, Interval
 from tightrope.resampling import Bayesian, Multinomial, Poisson, draw_weights
+from tightrope.settings import Options
 
 __version__ = "0.1.0"
 
@@ -40,6 +40,7 @@ __all__ = [
     "Interval",
     "MixturePolicy",
     "Multinomial",
+    "NoOverlapError",
     "Options",
     "Poisson",
     "Policy",

@@ -1,7 +1,8 @@
-"""Which bound to believe on this data, and why. Rules on measured quantities, never on the bounds' own values.
+"""Which bound to believe on this data, and why: rules on overlap, tails, skew and standard errors.
 
-Choosing the tightest of many bounds would void its level; the rules look at overlap, tails, skew and standard errors.
-The order of methods and the threshold for skew come from the error rates in docs/coverage.md.
+Choosing the tightest of many approximate bounds would void its level, so their values are not compared. Two things are
+read off the values: a bound that says nothing (vacuous, infinite) is not believed, and an exact bound that beats the
+chosen approximate one is preferred to it. The order of methods and the thresholds for skew come from docs/coverage.md.
 """
 
 from __future__ import annotations
@@ -11,26 +12,37 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tightrope.dataset import Array
+from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.records import Bound, Overlap, Side
 
 # Of the approximate bounds, by measured error rate where the data are skewed to the unsafe side.
 PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
-BREAKS_BOOTSTRAP = ("low-overlap", "one-trajectory", "heavy-tail", "infinite-variance", "mean-ratio", "undefined")
-BREAKS_EVERYTHING = ("mean-ratio",)
+EXACT_PREFERENCE = ("betting", "cut", "anderson", "empirical-bernstein", "hoeffding")
+BREAKS_BOOTSTRAP = (
+    "low-overlap",
+    "one-trajectory",
+    "heavy-tail",
+    "infinite-variance",
+    "mean-ratio",
+    "undefined",
+    "no-spread",
+)
 EXCESS = 0.2  # of the nominal error rate: how much more is worth a warning
 EXCESS_SECOND_ORDER = 0.4  # likewise for methods that correct for skew themselves, which they do only in part
 
 
-def skew_warning(influence: Array, side: Side, confidence: float, *, second_order: bool) -> list[str]:
-    """Whether rare trajectories pull towards the unsafe side, which no resampling of the others reveals.
+def spread_warning(
+    influence: Array, estimate: float, side: Side, confidence: float, *, second_order: bool
+) -> list[str]:
+    """Whether the trajectories' influence values are too alike, or skewed towards the unsafe side.
 
-    The first Edgeworth term of a one-sided interval's error, φ(z)(2z² + 1)/6 · skewness/√n (Hall 1992, section 2.6),
-    with the influence values' skewness; a sample's skewness understates the true one, so the real excess is larger.
+    Rare trajectories that pull towards the unsafe side are what no resampling of the others reveals. The yardstick is
+    the first Edgeworth term of Student's one-sided interval for a mean, φ(z)(2z² + 1)/6 · skewness/√n (Hall 1992,
+    section 2.6); other intervals and estimators differ in the factor, and a sample's skewness understates the true one.
     """
     spread = float(np.sqrt(np.square(influence).mean()))
-    if spread == 0 or not np.isfinite(spread):
-        return []
+    if not spread > 1e-12 * abs(estimate):
+        return ["no-spread: all trajectories have the same influence, so the bootstrap sees no uncertainty"]
     skew = float(np.mean((influence / spread) ** 3))
     toward = -skew if side == "lower" else skew
     normal = NormalDist()
@@ -40,52 +52,86 @@ def skew_warning(influence: Array, side: Side, confidence: float, *, second_orde
         return []
     where = "low" if side == "lower" else "high"
     return [
-        f"skew: a few trajectories pull the estimate towards {where} values (skewness {skew:.1f} at n = "
+        f"skew: a few trajectories pull the estimate towards {where} values (skewness {skew:.1f}, n = "
         f"{len(influence)}); "
-        f"bounds from resampling then err more often than the nominal {1 - confidence:.0%}"
+        f"bounds from resampling then err more often than the nominal {1 - confidence:.3g}"
     ]
 
 
-def advise(bounds: Sequence[Bound], found: Overlap, side: Side) -> tuple[str, int | None]:
+def advise(bounds: Sequence[Bound], found: Overlap, side: Side, dataset: TrajectoryDataset) -> tuple[str, int | None]:
     """A line of advice and which bound of this side it points to; None when this data cannot answer."""
-    n, effective = bounds[0].n_trajectories, found.effective_sample_size[-1]
-    mine = [(i, bound) for i, bound in enumerate(bounds) if bound.side == side]
-    exact = sorted(
-        (i for i, bound in mine if bound.guarantee == "exact" and not _has(bound, ("vacuous",))),
-        key=lambda i: (bounds[i].method != "betting", bounds[i].standard_error or np.inf),
-    )
-    approximate = [i for i, bound in mine if bound.guarantee == "approximate"]
-    broken = sorted({code for i in approximate for code in _codes(bounds[i]) if code in BREAKS_BOOTSTRAP})
-    if any(_has(bound, BREAKS_EVERYTHING) for _, bound in mine):
+    mine = {i: bound for i, bound in enumerate(bounds) if bound.side == side}
+    if any(_has(bound, ("mean-ratio",)) for bound in mine.values()):
         return (
-            "This data cannot answer: the importance ratios do not average to 1, so the logged probabilities "
-            "are wrong or "
-            "the trajectories that matter are missing.",
+            "This data cannot answer: the importance ratios do not average to 1, so the logged probabilities are wrong "
+            "or the trajectories that matter are missing.",
             None,
         )
+    exact, sound = _best_exact(mine, dataset), _best_sound(mine)
+    if sound is not None:
+        return _believe_approximate(mine, sound, exact, found)
+    why = _why_not(mine)
+    if exact is not None:
+        return f"Believe {_name(mine[exact])}, which holds at any n{why and ': '}{why}.", exact
+    says = "" if why else "no bound improves on what is possible anyway"
+    return f"This data cannot answer: {why}{says}. What would help: {_help(mine, dataset)}.", None
+
+
+def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
+    """The exact bound to name: an order fixed beforehand, for a choice by the data would void its guarantee."""
+    # A declared range of the return serves IS; a range of the step rewards serves PDIS better.
+    first = "is" if dataset.return_range is not None else "pdis"
+    exact = [i for i, bound in mine.items() if bound.guarantee == "exact"]
+    order = sorted(exact, key=lambda i: (_place(mine[i].method, EXACT_PREFERENCE), mine[i].estimator != first))
+    return order[0] if order and not _has(mine[order[0]], ("vacuous",)) else None
+
+
+def _best_sound(mine: dict[int, Bound]) -> int | None:
+    """Of the approximate bounds without a warning against them the one with the smallest standard error."""
+    against = (*BREAKS_BOOTSTRAP, "skew", "bca-degenerate", "vacuous")
     sound = [
         i
-        for i in approximate
-        if np.isfinite(bounds[i].value) and not _has(bounds[i], (*BREAKS_BOOTSTRAP, "skew", "bca-degenerate"))
+        for i, bound in mine.items()
+        if bound.guarantee == "approximate" and np.isfinite(bound.value) and not _has(bound, against)
     ]
-    if sound:
-        best = min(
-            sound, key=lambda i: (bounds[i].standard_error or np.inf, PREFERENCE.index(_known(bounds[i].method)))
-        )
-        also = f" If it must hold without approximation: {_name(bounds[exact[0]])}." if exact else ""
-        return (
-            f"Believe {_name(bounds[best])}: {n} trajectories are worth {effective:.0f}, nothing points to the "
-            "unsafe side, "
-            f"and of the sound ones its standard error is the smallest.{also}",
-            best,
-        )
-    why = f"the bootstrap is not to be trusted here ({', '.join(broken or ['skew'])})"
-    if exact:
-        return f"Believe {_name(bounds[exact[0]])}, the only kind that holds at any n: {why}.", exact[0]
+    return min(sound, key=lambda i: (mine[i].standard_error, _place(mine[i].method, PREFERENCE)), default=None)
+
+
+def _believe_approximate(
+    mine: dict[int, Bound], sound: int, exact: int | None, found: Overlap
+) -> tuple[str, int | None]:
+    chosen = mine[sound]
+    if exact is not None and (mine[exact].value - chosen.value) * (1 if chosen.side == "lower" else -1) >= 0:
+        return f"Believe {_name(mine[exact])}, which holds at any n and is no looser than the approximate ones.", exact
+    also = f" If it must hold without approximation: {_name(mine[exact])}." if exact is not None else ""
+    return (
+        f"Believe {_name(chosen)}: {chosen.n_trajectories} trajectories are worth "
+        f"{found.effective_sample_size[-1]:.0f}, no warning speaks against it, and of such bounds its standard "
+        "error is the "
+        f"smallest.{also}",
+        sound,
+    )
+
+
+def _why_not(mine: dict[int, Bound]) -> str:
+    """Why no approximate bound is believed; empty when none was asked for."""
+    approximate = [bound for bound in mine.values() if bound.guarantee == "approximate"]
+    if not approximate:
+        return ""
+    codes = {code for bound in approximate for code in _codes(bound)}
+    broken = [code for code in (*BREAKS_BOOTSTRAP, "skew", "vacuous") if code in codes]
+    return f"the bootstrap is not to be trusted here ({', '.join(broken)})"
+
+
+def _help(mine: dict[int, Bound], dataset: TrajectoryDataset) -> str:
     ways = "more logs, or logs of a policy closer to the candidate"
-    if not any(bound.guarantee == "exact" for _, bound in mine):
-        ways = f"a declared reward_range for an exact bound, {ways}"
-    return f"This data cannot answer: {why}, and no exact bound says anything. What would help: {ways}.", None
+    if any(bound.guarantee == "exact" for bound in mine.values()):
+        return ways
+    if dataset.value_range is None:
+        return f"a declared reward_range, for an exact bound; {ways}"
+    if not dataset.horizon_declared:
+        return f"a declared horizon, for an exact bound; {ways}"
+    return f"an exact bound (betting); {ways}"
 
 
 def _codes(bound: Bound) -> set[str]:
@@ -96,11 +142,11 @@ def _has(bound: Bound, codes: Sequence[str]) -> bool:
     return not _codes(bound).isdisjoint(codes)
 
 
-def _known(method: str) -> str:
-    return method if method in PREFERENCE else PREFERENCE[-1]
+def _place(method: str, order: Sequence[str]) -> int:
+    return order.index(method) if method in order else len(order)
 
 
 def _name(bound: Bound) -> str:
     sign = "≥" if bound.side == "lower" else "≤"
-    said = f"value {sign} {bound.value:.4g} at {bound.confidence:.0%}, {bound.guarantee}"
+    said = f"value {sign} {bound.value:.4g} at {bound.confidence:.4g}, {bound.guarantee}"
     return f"{bound.estimator} with {bound.method} ({said})"

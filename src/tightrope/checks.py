@@ -59,7 +59,7 @@ def check_labels(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
     if values is None or values.dtype.kind != "U":
         return
     labels, place = np.unique(values, return_inverse=True)
-    numeric = np.array([_reads_as_number(label) for label in labels])[place.reshape(values.shape)]
+    numeric = np.array([reads_as_number(label) for label in labels])[place.reshape(values.shape)]
     numeric = numeric.reshape(len(values), -1)[:, 0]
     if numeric.any() and not numeric.all():
         row = int(np.argmax(numeric != numeric[0]))
@@ -94,7 +94,8 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and bool(np.isfinite(value))
 
 
-def _reads_as_number(text: str) -> bool:
+def reads_as_number(text: str) -> bool:
+    """Whether a text is how a number is written."""
     try:
         float(text)
     except ValueError:

@@ -29,7 +29,10 @@ app = typer.Typer(
 Logs = Annotated[Path, typer.Argument(help="Parquet or CSV file, one row per step.", show_default=False)]
 PolicyOption = Annotated[
     str | None,
-    typer.Option(help="The candidate: a column of the logs, a table (.npz, .csv, .parquet), or module:object."),
+    typer.Option(
+        help="The candidate: a column of the logs; a table of probabilities (.npy or .npz of shape (states, actions), "
+        "file.npz:array, or .csv or .parquet with columns state, action, prob); or module:object."
+    ),
 ]
 Discount = Annotated[float, typer.Option(help="γ: what a reward one step later is worth.")]
 Horizon = Annotated[int | None, typer.Option(help="Steps that count. Default: the longest episode.")]
@@ -47,8 +50,20 @@ Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.")]
 SeedOption = Annotated[int, typer.Option(help="One seed gives the same numbers.")]
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"tightrope {version('tightrope')}")
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
     """How good is this policy, at worst, judging only from logs of another policy?"""
 
 
@@ -71,7 +86,8 @@ def evaluate(
     reward_range: RewardRange = None,
     return_range: ReturnRange = None,
     max_ratio: Annotated[
-        float | None, typer.Option(help="The largest possible importance ratio (hoeffding, empirical-bernstein).")
+        float | None,
+        typer.Option(help="No cumulative importance ratio can exceed this (hoeffding, empirical-bernstein)."),
     ] = None,
     incomplete: Incomplete = "error",
     n_resamples: Resamples = 2000,
@@ -97,6 +113,7 @@ def evaluate(
                 progress=progress,
             )
     _show(result, json)
+    _leave(result)
 
 
 @app.command(epilog=EXITS)
@@ -158,11 +175,18 @@ def demo(
             )
     _show(result, json)
     if save is not None and not json:
-        low, high = chosen.mdp.return_range
-        typer.echo(
-            f"\nThe same from the file:\n  tightrope evaluate {save} --horizon {dataset.horizon} "
-            f"--discount {dataset.discount:g} --return-range {low:g} {high:g}"
+        ranges = " ".join(
+            f"--{name} {low!r} {high!r}"
+            for name, (low, high) in (
+                ("reward-range", chosen.mdp.reward_range),
+                ("return-range", chosen.mdp.return_range),
+            )
         )
+        typer.echo(
+            f"\nThe same from the file:\n  tightrope evaluate {save} --horizon {dataset.horizon} --discount "
+            f"{dataset.discount:g} {ranges}"
+        )
+    _leave(result)
 
 
 def _load(
@@ -176,10 +200,10 @@ def _load(
 ) -> tuple[TrajectoryDataset, Any]:
     """The logs, and the candidate unless it is one of their columns."""
     from tightrope.policies import load_policy
-    from tightrope.policies.load import TABLES
+    from tightrope.policies.load import is_table
     from tightrope.readers import read
 
-    named = policy is not None and (":" in policy or policy.lower().endswith(TABLES))
+    named = policy is not None and (":" in policy or is_table(policy))
     dataset = read(
         logs,
         discount=discount,
@@ -193,7 +217,7 @@ def _load(
 
 
 def _show(result: Evaluation, json: bool) -> None:
-    """Print the result and leave with the code that says whether there is an answer."""
+    """Print the result."""
     if json:
         typer.echo(result.to_json())
     else:
@@ -202,6 +226,10 @@ def _show(result: Evaluation, json: bool) -> None:
         from tightrope.report.table import evaluation_table
 
         Console().print(evaluation_table(result))
+
+
+def _leave(result: Evaluation) -> None:
+    """Leave with the code that says whether there is an answer."""
     if not result.believe:
         raise typer.Exit(NO_ANSWER)
 
@@ -209,13 +237,13 @@ def _show(result: Evaluation, json: bool) -> None:
 @contextmanager
 def _errors() -> Iterator[None]:
     """Our own errors become one line on stderr; anything else is a bug and keeps its traceback."""
-    from tightrope.errors import TightropeError
+    from tightrope.errors import NoOverlapError, TightropeError
 
     try:
         yield
     except TightropeError as error:
         typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        raise typer.Exit(NO_ANSWER if isinstance(error, NoOverlapError) else BAD_INPUT) from None
 
 
 @contextmanager

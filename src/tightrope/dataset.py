@@ -63,6 +63,12 @@ class TrajectoryDataset:
         self._check_lengths()
         self._check_ranges()
 
+    def __repr__(self) -> str:
+        return (
+            f"<TrajectoryDataset: {self.n_trajectories} episodes, {self.n_steps} steps, horizon {self.horizon}, "
+            f"discount {self.discount:g}>"
+        )
+
     # -- what is in it -----------------------------------------------------------------------------------------
 
     @property
@@ -259,8 +265,9 @@ class TrajectoryDataset:
                 f"episode {self._id(first)} stops after step {self.lengths[first] - 1} without being flagged as "
                 f"terminated, but the horizon is {self.horizon} ({len(cut)} of {self.n_trajectories} episodes are "
                 "like this). If they ended for good, set the terminated column (or array); if the logger cut them off, "
-                'say what to do: read(..., incomplete="terminate") counts what follows as 0, '
-                'incomplete="drop" leaves these episodes out'
+                'say what to do: incomplete="terminate" (--incomplete terminate) counts what follows as 0, '
+                '"drop" leaves '
+                "these episodes out"
             )
 
     def _check_ranges(self) -> None:
@@ -274,7 +281,7 @@ class TrajectoryDataset:
                 )
         if self.return_range is not None:
             low, high = self.return_range
-            slack = 1e-9 * max(1.0, float(np.abs(self.returns).max()))
+            slack = 1e-9 * np.maximum(1e-3 * (high - low if np.isfinite(high - low) else 1.0), np.abs(self.returns))
             outside = np.flatnonzero((self.returns < low - slack) | (self.returns > high + slack))
             if len(outside):
                 raise DataError(

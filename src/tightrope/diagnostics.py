@@ -56,9 +56,8 @@ def _warnings(found: Overlap, n: int) -> list[str]:
         warnings.append(f"heavy-tail: the importance ratios have tail index {found.pareto_k:.2f} > {HEAVY_TAIL}")
     if found.infinite_variance:
         warnings.append(
-            "infinite-variance: the candidate's variance is at least twice the behaviour policy's in some "
-            "direction, so "
-            "the ratios have no finite variance and no bootstrap holds"
+            "infinite-variance: the candidate's variance is at least twice the behaviour policy's in some direction, "
+            "so the ratios have no finite variance and no bootstrap holds"
         )
     if abs(found.mean_ratio - 1) > OFF_MEAN * found.mean_ratio_error + 1e-9:
         warnings.append(
@@ -141,13 +140,15 @@ def unlogged_mass(problem: Problem) -> float | None:
 def infinite_variance(problem: Problem) -> bool:
     """Whether E[ρ²] is surely infinite for Gaussian policies: 2Σ_b − Σ_e is not positive definite.
 
-    With the behaviour policy unknown but Gaussian, its logged densities bound det Σ_b from above, and
-    det Σ_e ≥ 2^k det Σ_b proves that some direction has twice the variance.
+    With the behaviour policy unknown but Gaussian with a constant covariance, its logged densities bound det Σ_b from
+    above, and det Σ_e ≥ 2^k det Σ_b proves that some direction has twice the variance.
     """
     data, policy = problem.dataset, problem.policy
     if not isinstance(policy, GaussianPolicy):
         return False
     known, wide = data.behavior, policy.covariance
+    if known is not None and not isinstance(known, GaussianPolicy):
+        return False  # no Gaussian: its tails may well be wider
     if isinstance(known, GaussianPolicy) and known.covariance.shape == wide.shape:
         room = float(np.linalg.eigvalsh(2 * known.covariance - wide).min())
         return room <= 1e-12 * float(np.abs(wide).max())  # rounding must not hide equality

@@ -11,6 +11,10 @@ class DataError(TightropeError):
     """The logs are not what was declared, or not complete enough to be used."""
 
 
+class NoOverlapError(DataError):
+    """The candidate could not have produced any of the logs: by importance sampling they say nothing about it."""
+
+
 class PolicyError(TightropeError):
     """A policy cannot answer what is asked of it, or answers nonsense."""
 

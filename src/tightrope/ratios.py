@@ -14,7 +14,7 @@ import numpy as np
 
 from tightrope.checks import check_log_probs
 from tightrope.dataset import Array, TrajectoryDataset
-from tightrope.errors import DataError, PolicyError
+from tightrope.errors import DataError, NoOverlapError, PolicyError
 from tightrope.policy import as_policy
 
 
@@ -57,7 +57,7 @@ def ratios(dataset: TrajectoryDataset, policy: Any = None) -> Ratios:
     result = Ratios(dataset, eval_log_probs(dataset, policy))
     zero = np.flatnonzero(np.isneginf(result.log_max))
     if len(zero):
-        raise DataError(
+        raise NoOverlapError(
             f"all importance weights are zero at step {zero[0]}: in none of the {dataset.n_trajectories} episodes "
             "would the candidate have taken the logged actions. Importance sampling learns nothing about it "
             "from these logs; it needs logs of a policy that sometimes acts as the candidate does"
@@ -83,6 +83,10 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
         if error.row is None:
             raise
         raise PolicyError(f"{error} (at {dataset.where(error.row)})") from error
+    except Exception as error:  # the user's own code
+        raise PolicyError(
+            f"the policy failed on the logged states and actions: {type(error).__name__}: {error}"
+        ) from error
     result = np.asarray(values, dtype=np.float64)
     if result.shape != dataset.rewards.shape:
         raise PolicyError(

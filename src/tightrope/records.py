@@ -80,6 +80,14 @@ class Interval(_Json):
     def __iter__(self) -> Iterator[float]:
         return iter((self.lower.value, self.upper.value))
 
+    def __str__(self) -> str:
+        low, high = self.lower, self.upper
+        text = (
+            f"{low.value:.6g} ≤ value ≤ {high.value:.6g} with confidence {self.confidence:g} ({low.guarantee}; "
+            f"{low.estimator}, {low.method})"
+        )
+        return "\n".join([text, *(f"  ! {warning}" for warning in dict.fromkeys((*low.warnings, *high.warnings)))])
+
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The interval that ``to_dict`` made."""
@@ -138,6 +146,9 @@ class Evaluation(_Json):
 
     def __iter__(self) -> Iterator[Bound]:
         return iter(self.bounds)
+
+    def __str__(self) -> str:
+        return "\n".join([*(str(bound).splitlines()[0] for bound in self.bounds), self.advice])
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

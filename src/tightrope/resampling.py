@@ -28,6 +28,15 @@ class WeightScheme(Protocol):
         """Whether weights are whole numbers, so that sums can be kept exact."""
         ...
 
+    @property
+    def second_order(self) -> bool:
+        """Whether replicates are skewed as the estimate is, so that corrections for skewness work."""
+        ...
+
+    def draws(self, n: int) -> int:
+        """How many trajectories a replicate is worth."""
+        ...
+
     def max_total(self, n: int) -> int:
         """The largest total a row of whole-number weights can have."""
         ...
@@ -60,17 +69,26 @@ class Multinomial:
         if self.size is not None and (not isinstance(self.size, (int, np.integer)) or self.size < 1):
             raise TightropeError(f"size is {self.size!r}; a resample holds at least one trajectory, and whole ones")
 
-    def max_total(self, n: int) -> int:
+    @property
+    def second_order(self) -> bool:
+        """Only with as many draws as trajectories."""
+        return self.size is None
+
+    def draws(self, n: int) -> int:
         """The number of draws."""
         return n if self.size is None else self.size
 
+    def max_total(self, n: int) -> int:
+        """The number of draws."""
+        return self.draws(n)
+
     def scale(self, n: int) -> float:
         """sqrt(m/n)."""
-        return float(np.sqrt(self.max_total(n) / n))
+        return float(np.sqrt(self.draws(n) / n))
 
     def start(self, n: int, rows: int) -> IntArray:
         """The number of draws, for each row."""
-        return np.full(rows, self.max_total(n), dtype=np.int64)
+        return np.full(rows, self.draws(n), dtype=np.int64)
 
     def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
         """Counts of each trajectory."""
@@ -87,6 +105,10 @@ class Multinomial:
 
 class _Independent:
     """Schemes whose weights of different trajectories are independent: nothing to remember."""
+
+    def draws(self, n: int) -> int:
+        """As many as there are."""
+        return n
 
     def max_total(self, n: int) -> int:
         """No weight drawn from 32 bits exceeds 13."""
@@ -109,6 +131,7 @@ class Poisson(_Independent):
     """Independent Poisson(1) counts: the bootstrap for streams, where n is not known in advance."""
 
     integer = True
+    second_order = True
 
     def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
         """Counts of each trajectory."""
@@ -122,6 +145,7 @@ class Bayesian(_Independent):
     """Dirichlet(1, ..., 1) rows up to their total (Rubin 1981): no replicate leaves a trajectory out."""
 
     integer = False
+    second_order = False  # exponential weights have skewness 2, counts 1
 
     def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
         """Exponential weights of mean one."""

@@ -192,7 +192,6 @@ class RatioSum:
         below, above = self._parts(sums)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = above / below
-        ratio[..., self.coefficients == 0] = 0.0  # γ = 0: later steps count for nothing, defined or not
         value: Array = self.constant + ratio @ self.coefficients
         return np.where(np.isfinite(value), value, np.nan)
 
@@ -200,8 +199,8 @@ class RatioSum:
         """(..., 2K) to (..., 2K)."""
         below, above = self._parts(sums)
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_numerator = np.where(self.coefficients == 0, 0.0, self.coefficients / below)
-            by_denominator = np.where(self.coefficients == 0, 0.0, -by_numerator * above / below)
+            by_numerator = self.coefficients / below
+            by_denominator = -by_numerator * above / below
         return np.concatenate([by_denominator, by_numerator], axis=-1)
 
     def _parts(self, sums: Array) -> tuple[Array, Array]:
@@ -234,7 +233,6 @@ class CenteredRatioSum:
         below = total + below
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(below > FLOAT32_RESOLVED * total, self.ratios + above / below, np.nan)
-        ratio[..., self.coefficients == 0] = 0.0
         value: Array = self.constant + ratio @ self.coefficients
         return value
 
@@ -243,8 +241,8 @@ class CenteredRatioSum:
         total, below, above = (sums[..., part] for part in self.fields.values())
         below = total + below
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_numerator = np.where(self.coefficients == 0, 0.0, self.coefficients / below)
-            by_denominator = np.where(self.coefficients == 0, 0.0, -by_numerator * above / below)
+            by_numerator = self.coefficients / below
+            by_denominator = -by_numerator * above / below
         by_total = by_denominator.sum(axis=-1, keepdims=True)
         return np.concatenate([by_total, by_denominator, by_numerator], axis=-1)
 

@@ -290,12 +290,43 @@ def test_studentized():
 
 @pytest.mark.parametrize("rounding", [0.0, 1e-16])
 def test_studentized_without_spread(rounding):
-    """All alike up to rounding: the estimate, with a word of warning, rather than 0/0."""
+    """All alike up to rounding: the estimate rather than 0/0 (a warning of its own says that nothing was seen)."""
     off = rounding * (np.arange(40) % 3)
     flat = replicates(1 + off, 1.0, standard_error=rounding, standard_errors=off)
-    value, notes = Studentized().lower(flat, delta=DELTA)
-    assert value == 1.0
-    assert notes[0].startswith("no-spread")
+    assert Studentized().lower(flat, delta=DELTA)[0] == 1.0
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 0.3, -0.7])
+@pytest.mark.parametrize("successes", [2, 3])
+def test_studentized_replicates_without_spread_do_not_hang_on_rounding(shift, successes):
+    """A replicate that drew no success has no spread: it is infinitely far below, whatever a shift does to its "
+    "digits."""
+    values = shift + (np.arange(20) < successes)
+    low, high = tightrope.interval(bandit(values), estimator="wis", method="studentized", n_resamples=2000)
+    plain = tightrope.interval(bandit(values - shift), estimator="wis", method="studentized", n_resamples=2000)
+    assert low - shift == pytest.approx(plain.lower.value, abs=1e-6)
+    assert high == np.inf  # (1 - k/20)^20 of the replicates, more than 2.5 %, drew none
+    assert plain.upper.value == np.inf
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 0.7, 1e-12])
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_bca_counts_ties_by_halves_whatever_the_rounding(scale, precision):
+    """Ten of twenty succeed: 17.6 % of the replicates equal the estimate, and scale must not move them to one side."""
+    values = scale * (np.arange(20) < 10)
+    bounds = tightrope.interval(bandit(values), estimator="is", method="bca", confidence=0.9, precision=precision)
+    unit = tightrope.interval(bandit(values / scale), estimator="is", method="bca", confidence=0.9)
+    assert bounds.lower.value / scale == pytest.approx(unit.lower.value, rel=1e-5)
+    assert bounds.upper.value / scale == pytest.approx(unit.upper.value, rel=1e-5)
+
+
+def test_bca_is_not_lifted_above_undefined_replicates():
+    """The paper's resample of nothing but zero weights: more of them than δB leave no lower bound, for BCa as well."""
+    some = replicates(
+        np.where(np.arange(100) < 12, np.nan, 1.0 + np.arange(100) / 100), 1.5, leave_one_out=np.arange(5.0)
+    )
+    assert BCa().lower(some, delta=0.1)[0] == -np.inf
+    assert np.isfinite(BCa().lower(some, delta=0.2)[0])
 
 
 def test_student_t_is_one_sided():
@@ -420,11 +451,11 @@ def test_exact_values(estimator, side):
 @pytest.mark.parametrize("method", EXACT)
 def test_exact_refusals(estimator, method):
     pair = {"estimator": estimator, "method": method}
-    with pytest.raises(BoundError, match="not taken from the sample: pass reward_range"):
+    with pytest.raises(BoundError, match=r"not taken from the sample; missing: reward_range.*--reward-range"):
         tightrope.lower_bound(replace(ORDINARY, reward_range=None), **pair, **OPTIONS)
-    with pytest.raises(BoundError, match="pass horizon"):
+    with pytest.raises(BoundError, match="missing: horizon"):
         tightrope.lower_bound(replace(ORDINARY, horizon_declared=False), **pair, **OPTIONS)
-    with pytest.raises(BoundError, match=r"max_ratio is 1\.01, but the logs hold an importance ratio of"):
+    with pytest.raises(BoundError, match=r"max_ratio is 1\.01, but the logs hold a cumulative importance ratio of"):
         tightrope.lower_bound(ORDINARY, **pair, **OPTIONS | {"max_ratio": 1.01})
     # Only the floor is known: enough for a lower bound, except where a ceiling is needed; never for an upper one.
     floor = replace(ORDINARY, reward_range=(RANGE[0], None))

@@ -13,6 +13,7 @@ from tightrope.dataset import Array
 from tightrope.engines import Replicates
 
 _NORMAL = NormalDist()
+TIE = 1e-5  # of the replicates' spread
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class BCa:
         """The lower bound."""
         values, warnings = replicates.values, list[str]()
         size = len(values)
-        rank(delta, size)
+        if replicates.n_undefined >= rank(delta, size):  # the bias correction must not lift the level above them
+            return -np.inf, warnings
         bias = _bias(replicates, warnings)
         skew = _acceleration(replicates.leave_one_out, warnings)
         moved = bias + _NORMAL.inv_cdf(delta)
@@ -55,10 +57,14 @@ class BCa:
 
 
 def _bias(replicates: Replicates, warnings: list[str]) -> float:
-    """z0, from the mid-rank of the estimate among the replicates (undefined ones are below it)."""
-    values, size = replicates.values, len(replicates.values)
-    below = np.isnan(values) | (values < replicates.estimate)
-    share = (below.sum() + 0.5 * (values == replicates.estimate).sum()) / size
+    """z0, from the mid-rank of the estimate among the replicates (undefined ones are below it).
+
+    Replicates and estimate are rounded differently, so a tie is a difference that is nothing beside their spread.
+    """
+    size = len(replicates.values)
+    off = np.where(np.isnan(replicates.values), -np.inf, replicates.values - replicates.estimate)
+    tie = TIE * np.std(off[np.isfinite(off)]) if np.isfinite(off).any() else 0.0
+    share = ((off < -tie).sum() + 0.5 * (np.abs(off) <= tie).sum()) / size
     clipped = float(np.clip(share, 1 / (size + 1), size / (size + 1)))
     if clipped != share:
         warnings.append("bca-clipped: all replicates lie on one side of the estimate; the bias correction was clipped")
@@ -73,7 +79,7 @@ def _acceleration(leave_one_out: Array | None, warnings: list[str]) -> float:
         return 0.0
     off = leave_one_out.mean() - leave_one_out
     largest = np.abs(off).max()
-    if largest <= 1e-12 * max(1.0, float(np.abs(leave_one_out).max())):  # all alike up to rounding: 0/0
+    if largest <= 1e-13 * float(np.abs(leave_one_out).max()):  # all alike up to rounding: 0/0
         return 0.0
     off = off / largest
     return float(np.sum(off**3) / (6 * np.sum(off**2) ** 1.5))

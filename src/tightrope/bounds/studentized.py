@@ -10,6 +10,8 @@ import numpy as np
 from tightrope.bounds.base import Need, highest, lowest, rank
 from tightrope.engines import Replicates
 
+NO_SPREAD = 1e-6  # of the estimate's standard error
+
 
 @dataclass(frozen=True)
 class Studentized:
@@ -28,12 +30,13 @@ class Studentized:
         assert replicates.standard_errors is not None
         assert replicates.standard_error is not None
         position = rank(delta, len(replicates.values))
-        # All values alike up to rounding: there is no scale to studentize by.
-        if replicates.standard_error <= 1e-14 * max(1.0, abs(replicates.estimate)):
-            defined = np.isfinite(lowest(replicates.values, position))
-            return replicates.estimate if defined else -np.inf, [
-                "no-spread: all trajectories have the same influence, so the bootstrap sees no uncertainty"
-            ]
-        errors = np.where(replicates.standard_errors > 0, replicates.standard_errors, np.nan)
-        pivots = (replicates.values - replicates.estimate) / errors
+        if replicates.standard_error <= 1e-13 * abs(replicates.estimate):  # no scale to studentize by
+            return min(replicates.estimate, lowest(replicates.values, position)), []
+        off, tiny = replicates.values - replicates.estimate, NO_SPREAD * replicates.standard_error
+        spread = replicates.standard_errors > tiny
+        pivots = np.full(len(off), np.nan)
+        pivots[spread] = off[spread] / replicates.standard_errors[spread]
+        # A replicate without spread of its own is infinitely far off, on its side; on no side it counts as the worst.
+        lone = ~spread & (np.abs(off) > tiny)
+        pivots[lone] = np.copysign(np.inf, off[lone])
         return replicates.estimate - highest(pivots, position) * replicates.standard_error, []

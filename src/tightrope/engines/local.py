@@ -99,6 +99,7 @@ def replicate(
     if n < 2:
         raise BoundError(f"a bootstrap needs at least two episodes; the logs hold {n}")
     walk = Walk(scheme, n, n_resamples, seed, progress)
+    draws = scheme.draws(n)
     sums = [_Sums(s, scheme, precision) for s in statistics if isinstance(s, SumStatistic)]
     for slab in walk.slabs(8 * max((job.statistic.n_columns for job in sums), default=1)) if sums else []:
         totals = [np.zeros((len(slab), job.statistic.n_columns)) for job in sums]
@@ -114,7 +115,7 @@ def replicate(
                 for job, slope, square in zip(sums, slopes, squares, strict=True):
                     job.add_squares(start, weights, slope[rows], square[rows])
             for job, square in zip(sums, squares, strict=True):
-                job.errors.append(np.sqrt(square * n / (n - 1)))
+                job.errors.append(np.sqrt(square * draws / max(draws - 1, 1)))
     finished = iter(sums)
     return [
         next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else _by_rows(s, walk) for s in statistics

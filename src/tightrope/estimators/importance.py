@@ -83,13 +83,14 @@ class _Mean:
         """Independent values ≥ 0 for the exact bounds; refuses where nothing was declared to count from."""
         ratios, data = problem.ratios, problem.dataset
         _check_size(self.name, ratios)
-        end, side = self._end(data), ("lowest" if self.anchor == "low" else "highest")
+        end = self._end(data)
         if end is None or not (data.horizon_declared or self._needs_no_horizon(data)):
             missing = self.unit if end is None else "horizon"
+            bound, side = ("lower", "lowest") if self.anchor == "low" else ("upper", "highest")
             raise BoundError(
-                f"an exact {'lower' if self.anchor == 'low' else 'upper'} bound with {self.name} needs the "
-                f"{side} possible "
-                f"value to be declared, not taken from the sample: pass {missing}=... to read()"
+                f"an exact {bound} bound with {self.name} counts from the {side} possible value, which must be "
+                "declared, not "
+                f"taken from the sample; missing: {missing} (read({missing.split()[0]}=...), --{_option(missing)})"
             )
         sign = 1.0 if self.anchor == "low" else -1.0
         parts = [sign * self.weighted(ratios, start, stop, end) for start, stop in data.chunks()]
@@ -99,13 +100,7 @@ class _Mean:
 
     def _ceiling(self, ratios: Ratios, max_ratio: float | None) -> tuple[float | None, str]:
         if max_ratio is None:
-            return None, "max_ratio, the largest importance ratio that can occur"
-        largest = float(np.exp(ratios.log_max.max()))
-        if largest > max_ratio * (1 + 1e-9):
-            raise BoundError(
-                f"max_ratio is {max_ratio:g}, but the logs hold an importance ratio of {largest:g}: the "
-                "declared bound is wrong"
-            )
+            return None, "max_ratio, which no cumulative importance ratio can exceed"
         declared = self.range(ratios.dataset)
         assert declared is not None
         low, high = declared
@@ -137,7 +132,8 @@ class IS(_Mean):
         return result
 
     def _needs_no_horizon(self, dataset: TrajectoryDataset) -> bool:
-        return dataset.return_range is not None
+        # Where every episode ended by itself, the longest one seen cuts nothing off.
+        return dataset.return_range is not None and bool(dataset.terminated.all())
 
 
 @dataclass(frozen=True)
@@ -164,6 +160,10 @@ class PDIS(_Mean):
 
     def _total(self, dataset: TrajectoryDataset) -> float:
         return float(dataset.discounts.sum())
+
+
+def _option(name: str) -> str:
+    return name.split()[0].replace("_", "-")
 
 
 def _check_size(name: str, ratios: Ratios) -> None:

@@ -56,15 +56,16 @@ class PDWIS:
     def __call__(self, problem: Problem) -> SumStatistic:
         """The statistic of the candidate's value."""
         data, ratios = problem.dataset, problem.ratios
-        horizon = data.horizon
+        counts = int(np.count_nonzero(data.discounts))  # γ = 0: only the first step does
 
         def make_columns(start: int, stop: int) -> Array:
-            columns = np.empty((stop - start, 2 * horizon))
-            ratio = columns[:, :horizon]
-            np.exp(np.subtract(ratios.log(start, stop), ratios.log_max, out=ratio), out=ratio)
+            columns = np.empty((stop - start, 2 * counts))
+            ratio = columns[:, :counts]
+            np.subtract(ratios.log(start, stop)[:, :counts], ratios.log_max[:counts], out=ratio)
+            np.exp(ratio, out=ratio)
             rewards = data.pad(data.rewards[data.steps(start, stop)], start, stop)
-            np.multiply(ratio, rewards, out=columns[:, horizon:])
+            np.multiply(ratio, rewards[:, :counts], out=columns[:, counts:])
             return columns
 
-        combine = RatioSum(data.discounts)
+        combine = RatioSum(data.discounts[:counts])
         return SumStatistic(data.n_trajectories, combine.fields, make_columns, combine)

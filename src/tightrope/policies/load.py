@@ -22,13 +22,19 @@ TABLES = (".npz", ".npy", ".csv", ".parquet", ".pq")
 
 def load_policy(spec: str) -> Policy:
     """The policy that a table file or ``module:object`` names."""
-    if spec.lower().endswith(TABLES):
-        return TabularPolicy(_table(Path(spec)))
+    if is_table(spec):
+        return TabularPolicy(_table(spec))
     if ":" in spec:
         return as_policy(_import(spec))
     raise PolicyError(
-        f"policy is {spec!r}; give the name of a column of the logs, a table ({', '.join(TABLES)}) or module:object"
+        f"policy is {spec!r}; give the name of a column of the logs, a table ({', '.join(TABLES)}, file.npz:array) or "
+        "module:object"
     )
+
+
+def is_table(spec: str) -> bool:
+    """Whether the words name a file rather than a module or a column."""
+    return spec.lower().endswith(TABLES) or ".npz:" in spec.lower()
 
 
 def _import(spec: str) -> Any:
@@ -44,10 +50,12 @@ def _import(spec: str) -> Any:
         sys.path.pop(0)
 
 
-def _table(path: Path) -> Array:
+def _table(spec: str) -> Array:
     """Probabilities (states, actions) or (times, states, actions)."""
-    if path.suffix in (".npz", ".npy"):
-        return _numpy(path)
+    if ".npz" in spec.lower() or spec.lower().endswith(".npy"):
+        file, _, array = spec.partition(":")
+        return _numpy(Path(file), array)
+    path = Path(spec)
     try:
         table = to_table(path)
     except TightropeError as error:
@@ -69,15 +77,15 @@ def _table(path: Path) -> Array:
     return result
 
 
-def _numpy(path: Path) -> Array:
+def _numpy(path: Path, array: str) -> Array:
     try:
         loaded = np.load(path, allow_pickle=False)
         if path.suffix == ".npy":
             return np.asarray(loaded, dtype=np.float64)
         names = list(loaded.keys())
-        name = "probs" if "probs" in names else names[0]
-        if len(names) > 1 and name != "probs":
-            raise PolicyError(f"policy {path} holds several arrays ({', '.join(names)}); name the one to use 'probs'")
+        name = array or ("probs" if "probs" in names else names[0])
+        if name not in names or (len(names) > 1 and not array and name != "probs"):
+            raise PolicyError(f"policy {path} holds {', '.join(names)}; name one of them: {path}:{names[0]}")
         return np.asarray(loaded[name], dtype=np.float64)
     except FileNotFoundError as error:
         raise PolicyError(f"policy {path}: no such file") from error

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import ROUNDING, check_finite, check_labels, check_log_probs
+from tightrope.checks import ROUNDING, check_finite, check_labels, check_log_probs, reads_as_number
 from tightrope.dataset import Array, BoolArray, IntArray
 from tightrope.errors import DataError
 
@@ -99,11 +99,16 @@ class Columns:
             raise DataError(f"column {name!r} must hold whole numbers; it is {values[row]} at {_row(row)}")
         return values.astype(np.int64)
 
+    def _not_numbers(self, name: str, values: Values) -> str:
+        """Where the first value stands that is not a number."""
+        row = next((i for i, value in enumerate(values) if not reads_as_number(str(value))), 0)
+        return f"column {name!r} must hold numbers; it holds {_example(values[row:])} at {self.where(row)}"
+
     def floats(self, name: str) -> Array:
         """A column of finite numbers."""
         values = self._raw(name)
         if values.dtype.kind not in "iufb":
-            raise DataError(f"column {name!r} must hold numbers; it holds {_example(values)} at {self.where(0)}")
+            raise DataError(self._not_numbers(name, values))
         check_finite(f"column {name!r}", values, self.where)
         return values.astype(np.float64)
 
@@ -115,7 +120,7 @@ class Columns:
         ]
         if single in self.names:
             numbered = [name for name in several if re.search(r"_\d+$", name)]
-            if numbered:
+            if numbered and single == prefix:  # a state with its features is common; two actions are a mix-up
                 raise DataError(f"the logs have both {single!r} and {', '.join(numbered)}; keep one or the other")
             return self._single(single, keep_text)
         if not several:
@@ -145,13 +150,13 @@ class Columns:
         if column is None:
             return self.log_probs("eval_prob", "eval_log_prob", discrete, zero=True)
         if column not in self.names:
-            raise DataError(f"eval_column is {column!r}, which is not in the logs; they have: {', '.join(self.names)}")
+            raise DataError(f"the candidate's column {column!r} is not in the logs; they have: {', '.join(self.names)}")
         return self._as_log(column, bool(_LOGARITHM.search(column)), discrete, zero=True)
 
     def _as_log(self, name: str, log: bool, discrete: bool | None, zero: bool) -> Array:
         values = self._raw(name)
         if values.dtype.kind not in "iuf":
-            raise DataError(f"column {name!r} must hold numbers; it holds {_example(values)} at {self.where(0)}")
+            raise DataError(self._not_numbers(name, values))
         values = values.astype(np.float64)
         if log:
             check_log_probs(f"column {name!r}", values, discrete, self.where, zero=zero)

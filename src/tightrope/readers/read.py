@@ -54,10 +54,12 @@ def read(
     short = (lengths < horizon) & ~terminated
     notes = []
     if incomplete != "error" and short.any():
-        done = "taken to have ended for good" if incomplete == "terminate" else "left out"
+        code, done = (
+            ("assumed", "taken to have ended for good") if incomplete == "terminate" else ("dropped", "left out")
+        )
         notes.append(
-            f"incomplete: {short.sum()} of {len(lengths)} episodes stop before the horizon without having terminated; "
-            f'they were {done} (incomplete="{incomplete}")'
+            f"{code}: {short.sum()} of {len(lengths)} episodes stop before the horizon without having terminated; they "
+            f'were {done} (incomplete="{incomplete}")'
         )
     if incomplete == "drop" and short.all():
         raise DataError('incomplete="drop" leaves no episode: none reaches the horizon or is flagged as terminated')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -31,28 +32,33 @@ def _heading(summary: Summary, overlap: Overlap) -> Text:
 
 
 def _bounds(evaluation: Evaluation) -> Table:
-    first = evaluation.bounds[0]
-    sides = {bound.side for bound in evaluation.bounds}
-    title = (
-        f"{first.confidence:.4%}".replace(".0000", "")
-        + " confidence, "
-        + ("each side on its own" if len(sides) > 1 else f"{first.side} bounds on the candidate's value")
-    )
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for name in ("estimator", "method", "guarantee"):
-        table.add_column(name)
-    for name in ("estimate", *(f"{side} bound" for side in ("lower", "upper") if side in sides)):
-        table.add_column(name, justify="right")
-    if evaluation.true_value is not None:
-        table.add_column("holds")
-    table.add_column("warnings", overflow="fold")
+    """One row for each pair, with the sides beside each other."""
+    rows: dict[tuple[str, str], dict[str, tuple[int, Bound]]] = {}
     for index, bound in enumerate(evaluation.bounds):
-        cells = [bound.estimator, bound.method, bound.guarantee, _number(bound.estimate)]
-        cells += [_number(bound.value) if bound.side == side else "" for side in ("lower", "upper") if side in sides]
+        rows.setdefault((bound.estimator, bound.method), {})[bound.side] = (index, bound)
+    sides = [side for side in ("lower", "upper") if any(side in row for row in rows.values())]
+    confidence = f"{evaluation.bounds[0].confidence:.4%}".replace(".0000", "")
+    which = "lower and upper bounds, each with that confidence," if len(sides) > 1 else f"{sides[0]} bounds"
+    title = f"{confidence} confidence: {which} on the candidate's value"
+    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("estimator", "method", "guarantee"):
+        table.add_column(name, no_wrap=True)
+    for name in ("estimate", *(f"{side} bound" for side in sides)):
+        table.add_column(name, justify="right", no_wrap=True)
+    if evaluation.true_value is not None:
+        table.add_column("holds", no_wrap=True)
+    table.add_column("warnings", overflow="fold")
+    for (estimator, method), row in rows.items():
+        found = [bound for _, bound in row.values()]
+        # IS and PDIS count from the floor for a lower and from the ceiling for an upper bound: two estimates.
+        estimates = dict.fromkeys(_number(bound.estimate) for bound in found)
+        cells = [estimator, method, found[0].guarantee, " / ".join(estimates)]
+        cells += [_number(row[side][1].value) if side in row else "" for side in sides]
         if evaluation.true_value is not None:
-            cells.append("yes" if holds(bound, evaluation.true_value) else "NO")
-        cells.append(", ".join(dict.fromkeys(text.split(":")[0] for text in bound.warnings)))
-        table.add_row(*cells, style="bold green" if index in evaluation.believe else None)
+            cells.append("yes" if all(holds(bound, evaluation.true_value) for bound in found) else "NO")
+        cells.append(", ".join(dict.fromkeys(text.split(":")[0] for bound in found for text in bound.warnings)))
+        believed = any(index in evaluation.believe for index, _ in row.values())
+        table.add_row(*cells, style="bold green" if believed else None)
     return table
 
 
@@ -102,7 +108,7 @@ def summary_table(summary: Summary, overlap: Overlap | None) -> Group:
             f"{sizes[-1]:.1f} at the end",
             "largest share": f"{overlap.largest_share[-1]:.1%} of the weight at the end",
             "zero weight": f"{overlap.zero_share:.1%} of the trajectories",
-            "tail index": "too few to tell" if overlap.pareto_k is None else f"{overlap.pareto_k:.2f}",
+            "tail index": "no tail to fit" if overlap.pareto_k is None else f"{overlap.pareto_k:.2f}",
             "mean ratio": f"{overlap.mean_ratio:.3g} ± {overlap.mean_ratio_error:.2g} (expected: 1)",
         }
         if overlap.unlogged_mass is not None:

@@ -1,0 +1,197 @@
+"""One estimator with one bound: what `lower_bound` computes once and `evaluate` for every valid pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tightrope.advice import spread_warning
+from tightrope.bounds import Method
+from tightrope.bounds.base import BootstrapBound, ExactBound, is_exact, rank
+from tightrope.engines import Replicates, replicate
+from tightrope.errors import BoundError, TightropeError
+from tightrope.estimators import ESTIMATORS, Estimator
+from tightrope.problem import Problem
+from tightrope.records import Bound, Overlap, Side
+from tightrope.resampling import scheme
+from tightrope.settings import Settings
+from tightrope.statistic import SumStatistic, standard_error
+
+Pair = tuple[Estimator, Method]
+
+
+def bounds_of(
+    problem: Problem, found: Overlap, pairs: Sequence[Pair], side: Side, settings: Settings
+) -> list[Bound | TightropeError]:
+    """One bound, or the reason why there is none, for each pair; all bootstraps on the same weights."""
+    _check_max_ratio(problem, settings)
+    work = _Work(problem, found, side, settings)
+    work.draw(pairs)
+    results: list[Bound | TightropeError] = []
+    for estimator, method in pairs:
+        try:
+            results.append(work.bound(estimator, method))
+        except TightropeError as error:
+            results.append(error)
+    return results
+
+
+def is_valid(estimator: Estimator, method: Method) -> bool:
+    """Whether the pair means something: exact bounds need independent values per trajectory."""
+    return not is_exact(method) or hasattr(estimator, "trajectory_values")
+
+
+def _check_max_ratio(problem: Problem, settings: Settings) -> None:
+    if settings.max_ratio is None:
+        return
+    largest = problem.ratios.log_max.max()
+    if largest > np.log(settings.max_ratio) + 1e-9:
+        raise BoundError(
+            f"max_ratio is {settings.max_ratio:g}, but the logs hold a cumulative importance ratio of "
+            f"{np.exp(min(largest, 700.0)):.4g}: the declared bound is wrong"
+        )
+
+
+class _Work:
+    """The statistics and replicates of one side, shared by all pairs."""
+
+    def __init__(self, problem: Problem, found: Overlap, side: Side, settings: Settings):
+        self.problem, self.found, self.side, self.settings = problem, found, side, settings
+        self.statistics: dict[Estimator, SumStatistic] = {}
+        self.replicates: dict[Estimator, Replicates] = {}
+        self.failures: dict[Estimator, TightropeError] = {}
+
+    def anchored(self, estimator: Estimator) -> Estimator:
+        return estimator.anchored("low" if self.side == "lower" else "high")
+
+    def draw(self, pairs: Sequence[Pair]) -> None:
+        """Make the replicates that the approximate bounds among the pairs need, all from the same weight rows."""
+        needs: dict[Estimator, set[str]] = {}
+        for estimator, method in pairs:
+            if not is_exact(method):
+                needs.setdefault(estimator, set()).update(method.needs)  # type: ignore[union-attr]
+        for estimator in needs:
+            try:
+                if self.problem.dataset.n_trajectories < 2:
+                    raise BoundError("a bootstrap needs at least two episodes; the logs hold 1")
+                self.statistics[estimator] = self.anchored(estimator)(self.problem)
+            except TightropeError as error:
+                self.failures[estimator] = error
+        self._resample([one for one in self.statistics if "values" in needs[one]], needs)
+        for one, statistic in self.statistics.items():
+            if one not in self.replicates:
+                self.replicates[one] = Replicates(statistic.n_trajectories, statistic.estimate, np.empty(0))
+            if "leave_one_out" in needs[one]:
+                self.replicates[one] = replace(self.replicates[one], leave_one_out=statistic.leave_one_out())
+
+    def _resample(self, drawn: list[Estimator], needs: dict[Estimator, set[str]]) -> None:
+        if not drawn:
+            return
+        settings = self.settings
+        rank(1 - settings.confidence, settings.n_resamples)  # refuse too few before the work, not after it
+        values = replicate(
+            [self.statistics[one] for one in drawn],
+            scheme(settings.resampling),
+            n_resamples=settings.n_resamples,
+            seed=settings.seed,
+            precision=settings.precision,
+            standard_errors=any("standard_errors" in needs[one] for one in drawn),
+            progress=settings.progress,
+        )
+        self.replicates.update(zip(drawn, values, strict=True))
+
+    def bound(self, estimator: Estimator, method: Method) -> Bound:
+        """The bound of one pair; raises where there is none."""
+        if is_exact(method):
+            return self._exact(estimator, method)  # type: ignore[arg-type]
+        if estimator in self.failures:
+            raise self.failures[estimator]
+        return self._approximate(estimator, method)  # type: ignore[arg-type]
+
+    def _approximate(self, estimator: Estimator, method: BootstrapBound) -> Bound:
+        settings, replicates = self.settings, self.replicates[estimator]
+        lower = self.side == "lower"
+        value, told = method.lower(replicates if lower else replicates.reflected(), delta=1 - settings.confidence)
+        value = value if lower else -value
+        influence = self.statistics[estimator].influence()
+        second_order = method.second_order and scheme(settings.resampling).second_order
+        drawn = "values" in method.needs
+        undefined = replicates.n_undefined if drawn else 0
+        warnings = [
+            *self.problem.dataset.notes,
+            *self.found.warnings,
+            *spread_warning(influence, replicates.estimate, self.side, settings.confidence, second_order=second_order),
+            *self._out_of_range(replicates.estimate, value),
+        ]
+        if undefined:
+            warnings.append(
+                f"undefined: in {undefined} of {len(replicates.values)} replicates the estimator had no weight "
+                "to divide "
+                "by; they count as the worst value"
+            )
+        return Bound(
+            value=value,
+            side=self.side,
+            confidence=settings.confidence,
+            estimate=replicates.estimate,
+            estimator=estimator.name,
+            method=method.name,
+            guarantee="approximate",
+            standard_error=standard_error(influence),
+            warnings=(*warnings, *told),
+            n_trajectories=replicates.n_trajectories,
+            n_resamples=settings.n_resamples if drawn else None,
+            n_undefined=undefined,
+            seed=settings.seed if drawn else None,
+        )
+
+    def _exact(self, estimator: Estimator, method: ExactBound) -> Bound:
+        data, settings = self.problem.dataset, self.settings
+        if not is_valid(estimator, method):
+            independent = ", ".join(name for name, cls in ESTIMATORS.items() if hasattr(cls, "trajectory_values"))
+            raise BoundError(
+                f"{method.name} needs one independent value per trajectory; a self-normalised estimator divides "
+                "by a sum "
+                f"over all of them, so the pair has no guarantee. Use {independent}, or a bootstrap method"
+            )
+        if any(note.startswith("dropped") for note in data.notes):
+            raise BoundError(
+                "nothing exact can be said when episodes were left out for being cut off: which ones were may "
+                "depend on "
+                "how they went. Declare a shorter horizon, or use a bootstrap method"
+            )
+        sample = self.anchored(estimator).trajectory_values(  # type: ignore[attr-defined]
+            self.problem, max_ratio=settings.max_ratio
+        )
+        bound = max(0.0, method.lower(sample, delta=1 - settings.confidence, seed=settings.seed))
+        value = float(sample.origin + sample.sign * bound)
+        wrong = [text for text in self.found.warnings if text.startswith("mean-ratio")]
+        return Bound(
+            value=value,
+            side=self.side,
+            confidence=settings.confidence,
+            estimate=sample.estimate,
+            estimator=estimator.name,
+            method=method.name,
+            guarantee="exact",
+            standard_error=standard_error(sample.values - sample.values.mean()),
+            warnings=(*data.notes, *wrong, *self._out_of_range(sample.estimate, value)),
+            n_trajectories=len(sample.values),
+            seed=settings.seed if method.name == "cut" else None,
+        )
+
+    def _out_of_range(self, estimate: float, value: float) -> list[str]:
+        """An estimate or bound beyond what was declared possible says so itself."""
+        low, high = self.problem.dataset.value_range or (-np.inf, np.inf)
+        warnings = []
+        if not low <= estimate <= high:
+            warnings.append(
+                f"impossible-estimate: {estimate:.4g} lies outside the possible {low:.4g} to {high:.4g}, as unweighted "
+                "importance sampling can"
+            )
+        if (value <= low) if self.side == "lower" else (value >= high):
+            end = "lowest" if self.side == "lower" else "highest"
+            warnings.append(f"vacuous: the bound does not improve on the {end} possible value")
+        return warnings
