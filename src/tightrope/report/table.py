@@ -17,7 +17,7 @@ def evaluation_table(evaluation: Evaluation) -> Group:
     if evaluation.skipped:
         parts.append(_skipped(evaluation.skipped))
     if evaluation.true_value is not None:
-        parts.append(Text(f"True value of the candidate, known here: {evaluation.true_value:.4f}", style="bold"))
+        parts.append(Text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
     parts.append(Text(evaluation.advice, style="bold green" if evaluation.believe else "bold red"))
     return Group(*parts)
 
@@ -40,10 +40,10 @@ def _bounds(evaluation: Evaluation) -> Table:
     confidence = f"{evaluation.bounds[0].confidence:.4%}".replace(".0000", "")
     which = "lower and upper bounds, each with that confidence," if len(sides) > 1 else f"{sides[0]} bounds"
     title = f"{confidence} confidence: {which} on the candidate's value"
-    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in ("estimator", "method", "guarantee"):
         table.add_column(name, no_wrap=True)
-    for name in ("estimate", *(f"{side} bound" for side in sides)):
+    for name in ("estimate", *(side for side in sides)):
         table.add_column(name, justify="right", no_wrap=True)
     if evaluation.true_value is not None:
         table.add_column("holds", no_wrap=True)
@@ -124,4 +124,5 @@ def _range(declared: tuple[float, float] | None) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4f}" if abs(value) < 1e5 else f"{value:.4g}"
+    """Five significant digits, kept aligned by their zeros."""
+    return f"{value:#.5g}"
