@@ -1,0 +1,1 @@
+"""Models of the environment, one small file each, fitted from weighted trajectories."""

@@ -1,0 +1,55 @@
+"""What a model is: settings that, prepared for some logs, can be fitted under any trajectory weights.
+
+A prepared model answers two questions, both as functions of weights, so that a refit per replicate is just another row:
+what the candidate is worth in the model (``values``), and what the model says of the logged states and actions
+(``control_variates``), which DR and WDR correct.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from tightrope.dataset import Array
+from tightrope.problem import Problem
+
+
+class Model(Protocol):
+    """A frozen dataclass of settings."""
+
+    @property
+    def name(self) -> str:
+        """The short name used in tables and on the command line."""
+        ...
+
+    def prepare(self, problem: Problem, *, anchor: str) -> PreparedModel:
+        """The model for these logs and this candidate; ``anchor`` ("low", "high") is the side of the bound."""
+        ...
+
+
+class PreparedModel(Protocol):
+    """A model that can be fitted under any weights."""
+
+    @property
+    def n_trajectories(self) -> int:
+        """How many weights a fit takes."""
+        ...
+
+    def values(self, weights: Array) -> Array:
+        """The candidate's value in the model fitted under each row: (rows, n) to (rows,); NaN where there is no fit."""
+        ...
+
+    def control_variates(self, weights: Array) -> tuple[Array, Array]:
+        """q̂_t(S_t, A_t) and v̂_t(S_t) of every logged step, (N,) each, in the model fitted under weights (n,).
+
+        Always with v̂_t(s) = E_{a ~ π_e} q̂_t(s, a), which keeps DR consistent however wrong the model is.
+        """
+        ...
+
+
+@runtime_checkable
+class SmoothModel(Protocol):
+    """A prepared model that also knows how each trajectory moves its value, to first order."""
+
+    def influences(self, weights: Array) -> Array:
+        """∂value/∂w_i under each row: (rows, n) to (rows, n); rows sum to zero against their weights."""
+        ...
