@@ -21,7 +21,7 @@ from tightrope import (
     UniformPolicy,
     epsilon_softened,
 )
-from tightrope.policy import DiscretePolicy, Policy, as_policy
+from tightrope.policy import DiscretePolicy, Policy, as_actor, as_policy
 
 STATES = np.array([0, 1, 2, 0, 2, 1])
 ACTIONS = np.array([1, 0, 1, 0, 0, 1])
@@ -247,3 +247,42 @@ def test_all_forms_of_a_table_estimate_alike():
     forms = [POLICY, TabularPolicy(POLICY), lambda s, a, t: POLICY[s, a], TabularPolicy(np.stack([POLICY] * 3))]
     found = [tightrope.estimate(data, form, estimator="is") for form in forms]
     np.testing.assert_allclose(found, found[0], rtol=1e-14)
+
+
+def test_acting_with_given_noise_is_an_inverse_distribution_function():
+    states, t = np.zeros(4, int), np.zeros(4, int)
+    uniforms = np.array([[0.1], [0.3], [0.5], [0.999]])
+    assert TabularPolicy([[0.25, 0.0, 0.25, 0.5]]).act(states, t, uniforms).tolist() == [0, 2, 3, 3]
+    policy = GaussianPolicy(lambda s, t: np.ones((len(s), 2)), [[4.0, 2.0], [2.0, 2.0]])  # factor [[2, 0], [1, 1]]
+    z = 1.2815515655446004  # the normal's 90 % point
+    np.testing.assert_allclose(policy.act(states[:1], t[:1], np.array([[0.9, 0.1]])), [[1 + 2 * z, 1.0]], rtol=1e-12)
+    assert policy.noise_width == 2
+
+
+def test_a_mixture_acts_by_the_part_its_first_uniform_picks():
+    ones = DeterministicPolicy(lambda s, t: np.ones(len(s), int), 2)
+    mixture = epsilon_softened(ones, 0.4, 2)  # the first uniform below 0.6: action 1; else the second decides
+    uniforms = np.array([[0.59, 0.1], [0.61, 0.49], [0.61, 0.51], [0.1, 0.9]])
+    assert mixture.noise_width == 2
+    assert mixture.act(np.zeros(4, int), np.zeros(4, int), uniforms).tolist() == [1, 0, 1, 1]
+    drawn = mixture.sample(np.zeros(20_000, int), np.zeros(20_000, int), rng=np.random.default_rng(0))
+    assert abs(drawn.mean() - 0.8) < 0.012  # 4 standard errors
+
+
+def test_a_policy_with_only_probs_can_act():
+    class Theirs:
+        def log_prob(self, states, actions, t):
+            raise AssertionError("not asked")
+
+        def probs(self, states, t):
+            return np.tile([0.5, 0.5], (len(states), 1))
+
+    acting = as_actor(Theirs())
+    assert acting.act(np.zeros(2), np.zeros(2, int), np.array([[0.4], [0.6]])).tolist() == [0, 1]
+
+
+def test_policies_that_cannot_act_say_what_is_missing():
+    with pytest.raises(PolicyError, match="policy is None.*give the policy itself"):
+        as_actor(None)
+    with pytest.raises(PolicyError, match=r"CallablePolicy cannot act.*act\(states, t, uniforms\) and noise_width"):
+        as_actor(CallablePolicy(lambda s, a, t: np.ones(len(s))))

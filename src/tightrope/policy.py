@@ -3,6 +3,9 @@
 A policy answers ``log_prob(states, actions, t)``: the log-probability (log-density for continuous actions) of each
 action in its state at its time. Policies over a finite action set also answer ``probs(states, t)``. States, actions
 and times come as arrays with one row per step.
+
+Policies that can act answer ``act(states, t, uniforms)``: actions as a function of ``noise_width`` uniform numbers per
+step, so that whoever simulates decides about the noise and can hold it fixed.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ Array = npt.NDArray[np.float64]
 Anything = npt.NDArray[Any]
 
 SUM_TOLERANCE = 1e-6
+_EDGE = 2.0**-40
 
 
 @runtime_checkable
@@ -41,8 +45,32 @@ class DiscretePolicy(Policy, Protocol):
         ...
 
 
-class _Discrete:
+@runtime_checkable
+class Actor(Protocol):
+    """Anything that can act, with the noise given from outside."""
+
+    @property
+    def noise_width(self) -> int:
+        """How many uniform numbers an action takes."""
+        ...
+
+    def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
+        """One action per state from uniforms (N, noise_width), each above 0 and below 1."""
+        ...
+
+
+class _Sampling:
+    """Samples from ``act``."""
+
+    def sample(self: Actor, states: Anything, t: npt.NDArray[np.int64], *, rng: np.random.Generator) -> Anything:
+        """One action per state, (N,) or (N, k)."""
+        return self.act(states, t, open_uniforms(rng, (len(states), self.noise_width)))
+
+
+class _Discrete(_Sampling):
     """Log-probabilities and samples from ``probs``, for policies over a finite action set."""
+
+    noise_width = 1
 
     def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         raise NotImplementedError
@@ -54,12 +82,9 @@ class _Discrete:
         with np.errstate(divide="ignore"):
             return np.log(table[np.arange(len(table)), index])
 
-    def sample(self, states: Anything, t: npt.NDArray[np.int64], *, rng: np.random.Generator) -> Anything:
-        """One action per state, (N,)."""
-        cumulative = np.cumsum(self.probs(states, t), axis=1)
-        draws = rng.random(len(cumulative)) * cumulative[:, -1]
-        chosen: npt.NDArray[np.int64] = (draws[:, None] >= cumulative).sum(axis=1)
-        return chosen
+    def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
+        """The action at which the cumulative probability passes the uniform, (N,)."""
+        return _invert(self.probs(states, t), uniforms[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +183,7 @@ class UniformPolicy(_Discrete):
 
 
 @dataclass(frozen=True, eq=False)
-class MixturePolicy:
+class MixturePolicy(_Sampling):
     """At every step a fresh draw of which policy acts; not one policy for a whole episode."""
 
     policies: Sequence[Policy]
@@ -194,6 +219,28 @@ class MixturePolicy:
             for policy, weight in zip(self.policies, self.weights, strict=True)
         )
 
+    @cached_property
+    def _actors(self) -> list[Actor]:
+        return [as_actor(policy) for policy in self.policies]
+
+    @property
+    def noise_width(self) -> int:
+        """One uniform to pick the part, and what the neediest part takes."""
+        return 1 + max(actor.noise_width for actor in self._actors)
+
+    def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
+        """The action of the part that the first uniform picks."""
+        edges = np.cumsum(np.asarray(self.weights, dtype=np.float64))
+        part = np.searchsorted(edges, uniforms[:, 0] * edges[-1], side="right")
+        chosen: Anything = np.empty(0)
+        for k in np.unique(part):
+            rows, actor = np.flatnonzero(part == k), self._actors[k]
+            made = actor.act(states[rows], t[rows], uniforms[rows, 1 : 1 + actor.noise_width])
+            if not len(chosen):
+                chosen = np.empty((len(states), *made.shape[1:]), dtype=made.dtype)
+            chosen[rows] = made
+        return chosen
+
 
 def epsilon_softened(policy: Policy, epsilon: float, n_actions: int) -> MixturePolicy:
     """The policy with probability 1 − ε, one of ``n_actions`` actions at random with probability ε."""
@@ -203,7 +250,7 @@ def epsilon_softened(policy: Policy, epsilon: float, n_actions: int) -> MixtureP
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianPolicy:
+class GaussianPolicy(_Sampling):
     """Continuous actions: normal around ``mean(states, t)``, (N, k), with a full covariance matrix (k, k)."""
 
     mean: Callable[[Anything, npt.NDArray[np.int64]], Anything]
@@ -245,10 +292,16 @@ class GaussianPolicy:
         squares: Array = np.square(scaled).sum(axis=0)
         return self.max_log_density - 0.5 * squares
 
-    def sample(self, states: Anything, t: npt.NDArray[np.int64], *, rng: np.random.Generator) -> Anything:
-        """One action per state, (N, k)."""
-        center = self._center(states, t)
-        return center + rng.standard_normal(center.shape) @ self._factor.T
+    @property
+    def noise_width(self) -> int:
+        """One uniform per dimension of the action."""
+        return len(self.covariance)
+
+    def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
+        """The mean plus correlated normal noise, by inversion, (N, k)."""
+        from scipy.special import ndtri
+
+        return self._center(states, t) + ndtri(uniforms) @ self._factor.T
 
     def _center(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         center, k = _numbers("mean", self.mean(states, t)), len(self.covariance)
@@ -290,6 +343,46 @@ def as_policy(policy: Any) -> Policy:
         f"policy is a {type(policy).__name__}; give an object with log_prob(states, actions, t), a function of "
         "(states, actions, t) returning probabilities, a table of probabilities, or None to use the logs' eval_prob"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _FromProbs(_Discrete):
+    """Lets a policy of somebody else's act by the probabilities it lists."""
+
+    policy: DiscretePolicy
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        return _numbers("probs", self.policy.probs(states, t))
+
+
+def as_actor(policy: Any) -> Actor:
+    """The policy as something that can act: by its own ``act``, else by the probabilities it lists."""
+    if isinstance(policy, Actor):
+        return policy
+    if isinstance(policy, DiscretePolicy):
+        return _FromProbs(policy)
+    if policy is None:
+        raise PolicyError(
+            "policy is None: the logs' eval_prob column says how likely the logged actions were, not how to act in "
+            "other states; give the policy itself"
+        )
+    raise PolicyError(
+        f"{type(policy).__name__} cannot act: it only says how likely given actions are. Give it "
+        "act(states, t, uniforms) and noise_width (how many uniform numbers an action takes), or probs(states, t)"
+    )
+
+
+def open_uniforms(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Uniform numbers kept off 0 and 1 by 2^-40, where inverse distribution functions fail."""
+    draws = rng.random(shape)
+    return np.clip(draws, _EDGE, 1.0 - _EDGE, out=draws)
+
+
+def _invert(probs: Array, uniforms: Array) -> npt.NDArray[np.int64]:
+    """The first index at which the cumulative probability of a row passes its uniform, (N,)."""
+    cumulative = np.cumsum(probs, axis=1)
+    chosen: npt.NDArray[np.int64] = ((uniforms * cumulative[:, -1])[:, None] >= cumulative).sum(axis=1)
+    return chosen
 
 
 def check_probs(name: str, table: Array) -> None:
