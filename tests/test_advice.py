@@ -23,11 +23,26 @@ def advise(bounds, side="lower", dataset=PLAIN):
     return full_advice(bounds, GOOD, side, dataset)
 
 
-def test_smallest_standard_error_wins_not_the_tightest_bound():
-    bounds = [bound("is", "studentized", 5.0, 2.0), bound("pdwis", "studentized", 1.0, 1.0)]
+def test_a_fixed_order_wins_not_the_tightest_bound_nor_the_smallest_error():
+    bounds = [
+        bound("is", "studentized", 5.0, 0.1),
+        bound("wis", "bca", 2.0, 0.2),
+        bound("pdwis", "studentized", 1.0, 1.0),
+    ]
     text, index = advise(bounds)
-    assert index == 1
+    assert index == 2
     assert "Believe pdwis with studentized" in text
+
+
+def test_skew_in_one_self_normalised_bound_speaks_against_all_of_them():
+    bounds = [
+        bound("pdwis", "percentile", 2.0, 0.2, "skew"),
+        bound("wis", "studentized", 2.0, 0.2),
+        bound("is", "studentized", 0.0, 1.0),
+        bound("pdis", "studentized", 1.0, 1.0),
+    ]
+    assert advise(bounds)[1] == 3
+    assert advise(bounds, dataset=tightrope.TrajectoryDataset(**STEPS, return_range=(0, 1)))[1] == 2
 
 
 def test_methods_come_in_order_of_measured_error_rates():

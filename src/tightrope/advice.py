@@ -1,8 +1,10 @@
-"""Which bound to believe on this data, and why: rules on overlap, tails, skew and standard errors.
+"""Which bound to believe on this data, and why: rules on overlap, tails and skew, in an order fixed beforehand.
 
-Choosing the tightest of many approximate bounds would void its level, so their values are not compared. Two things are
-read off the values: a bound that says nothing (vacuous, infinite) is not believed, and an exact bound that beats the
-chosen approximate one is preferred to it. The order of methods and the thresholds for skew come from docs/coverage.md.
+Choosing the tightest of many bounds, or the one with the smallest standard error, would void its level: the data sets
+on which an estimator looks best are those that miss what it fears. So estimators and methods come in a fixed order and
+the first that nothing speaks against is named. Two things are read off the values: a bound that says nothing (vacuous,
+infinite) is not believed, and an exact bound that beats the chosen approximate one is preferred to it. The orders and
+the thresholds for skew come from docs/coverage.md.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from tightrope.records import Bound, Overlap, Side
 # Of the approximate bounds, by measured error rate where the data are skewed to the unsafe side.
 PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
 EXACT_PREFERENCE = ("betting", "cut", "anderson", "empirical-bernstein", "hoeffding")
+SELF_NORMALISED = ("wis", "pdwis")
 BREAKS_BOOTSTRAP = (
     "low-overlap",
     "one-trajectory",
@@ -67,7 +70,7 @@ def advise(bounds: Sequence[Bound], found: Overlap, side: Side, dataset: Traject
             "or the trajectories that matter are missing.",
             None,
         )
-    exact, sound = _best_exact(mine, dataset), _best_sound(mine)
+    exact, sound = _best_exact(mine, dataset), _best_sound(mine, dataset)
     if sound is not None:
         return _believe_approximate(mine, sound, exact, found)
     why = _why_not(mine)
@@ -77,24 +80,36 @@ def advise(bounds: Sequence[Bound], found: Overlap, side: Side, dataset: Traject
     return f"This data cannot answer: {why}{says}. What would help: {_help(mine, dataset)}.", None
 
 
+def _order(dataset: TrajectoryDataset) -> tuple[str, ...]:
+    """Estimators by preference; IS counts from a declared range of the return, PDIS better from one of the rewards."""
+    return ("pdwis", "wis", *(("is", "pdis") if dataset.return_range is not None else ("pdis", "is")))
+
+
 def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
-    """The exact bound to name: an order fixed beforehand, for a choice by the data would void its guarantee."""
-    # A declared range of the return serves IS; a range of the step rewards serves PDIS better.
-    first = "is" if dataset.return_range is not None else "pdis"
+    """The first exact bound in the fixed order, if it says anything."""
     exact = [i for i, bound in mine.items() if bound.guarantee == "exact"]
-    order = sorted(exact, key=lambda i: (_place(mine[i].method, EXACT_PREFERENCE), mine[i].estimator != first))
-    return order[0] if order and not _has(mine[order[0]], ("vacuous",)) else None
+    places = {i: (_place(mine[i].method, EXACT_PREFERENCE), _place(mine[i].estimator, _order(dataset))) for i in exact}
+    first = min(exact, key=places.__getitem__, default=None)
+    return None if first is None or _has(mine[first], ("vacuous",)) else first
 
 
-def _best_sound(mine: dict[int, Bound]) -> int | None:
-    """Of the approximate bounds without a warning against them the one with the smallest standard error."""
+def _best_sound(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
+    """The first approximate bound in the fixed order that no warning speaks against."""
     against = (*BREAKS_BOOTSTRAP, "skew", "bca-degenerate", "vacuous")
+    # Skew seen by one self-normalised bound is a reason against all of them: they share their weights.
+    skewed = any(bound.estimator in SELF_NORMALISED and _has(bound, ("skew",)) for bound in mine.values())
     sound = [
         i
         for i, bound in mine.items()
-        if bound.guarantee == "approximate" and np.isfinite(bound.value) and not _has(bound, against)
+        if bound.guarantee == "approximate"
+        and np.isfinite(bound.value)
+        and not _has(bound, against)
+        and not (skewed and bound.estimator in SELF_NORMALISED)
     ]
-    return min(sound, key=lambda i: (mine[i].standard_error, _place(mine[i].method, PREFERENCE)), default=None)
+    order = _order(dataset)
+    return min(
+        sound, key=lambda i: (_place(mine[i].estimator, order), _place(mine[i].method, PREFERENCE)), default=None
+    )
 
 
 def _believe_approximate(
@@ -106,9 +121,7 @@ def _believe_approximate(
     also = f" If it must hold without approximation: {_name(mine[exact])}." if exact is not None else ""
     return (
         f"Believe {_name(chosen)}: {chosen.n_trajectories} trajectories are worth "
-        f"{found.effective_sample_size[-1]:.0f}, no warning speaks against it, and of such bounds its standard "
-        "error is the "
-        f"smallest.{also}",
+        f"{found.effective_sample_size[-1]:.0f}, and it is the first choice that no warning speaks against.{also}",
         sound,
     )
 

@@ -13,13 +13,12 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
 from tightrope.policy import DiscretePolicy
 from tightrope.problem import Problem
 
 Unseen = Literal["worst", "self-loop", "terminate"]
-Anchor = Literal["low", "high"]
 Index = npt.NDArray[np.int32]
 
 _UNSEEN: dict[str, int] = {"worst": 0, "self-loop": 1, "terminate": 2}
@@ -41,13 +40,12 @@ class TabularModel:
     n_actions: int | None = None
     unseen: Unseen = "worst"
     unseen_reward: float | None = None
-    anchor: Anchor = "low"
 
     def __post_init__(self) -> None:
         if self.unseen not in _UNSEEN:
             raise DataError(f"unseen is {self.unseen!r}; known: {', '.join(_UNSEEN)}")
 
-    def prepare(self, problem: Problem) -> TabularData:
+    def prepare(self, problem: Problem, *, anchor: str) -> TabularData:
         """The logs in the form that counting needs; refuses logs and policies that are not finite."""
         data, policy = problem.dataset, problem.policy
         states, actions = _finite("state", data.states), _finite("action", data.actions)
@@ -65,16 +63,16 @@ class TabularModel:
         following = np.where(following == _END, n_states, following)
         pair = states * n_actions + actions
         return TabularData.build(
-            data, pair, following, states[data.offsets[:-1]], probs, _UNSEEN[self.unseen], self._reward(data)
+            data, pair, following, states[data.offsets[:-1]], probs, _UNSEEN[self.unseen], self._reward(data, anchor)
         )
 
-    def _reward(self, data: TrajectoryDataset) -> float:
+    def _reward(self, data: TrajectoryDataset, anchor: str) -> float:
         """What an unseen pair earns: as set, the unsafe end of the declared range, or of the sample."""
         if self.unseen_reward is not None:
             return self.unseen_reward
         low, high = data.step_range or (-np.inf, np.inf)
-        end = low if self.anchor == "low" else high
-        seen = data.rewards.min() if self.anchor == "low" else data.rewards.max()
+        end = low if anchor == "low" else high
+        seen = data.rewards.min() if anchor == "low" else data.rewards.max()
         return float(end if np.isfinite(end) else seen)
 
 
@@ -184,7 +182,42 @@ class TabularData:
         """How many weights a fit takes."""
         return len(self.starts)
 
-    def fits(self, weights: Array) -> Iterator[tuple[slice, TabularFit]]:
+    def values(self, weights: Array) -> Array:
+        """The candidate's value in the model of each row of weights, by exact backward induction."""
+        result = np.empty(len(weights))
+        for rows, fit in self._fits(weights):
+            result[rows] = fit.value()[: rows.stop - rows.start]
+        return result
+
+    def control_variates(self, weights: Array) -> tuple[Array, Array]:
+        """q̂_t(S_t, A_t) and v̂_t(S_t) of every step under weights (n,)."""
+        ((_, fit),) = self._fits(weights[None])
+        pair = self.kind_pair[self.kinds]
+        state = pair // self.probs.shape[2]
+        times = np.arange(len(pair)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        order = np.argsort(times, kind="stable")
+        ends = np.searchsorted(times[order], np.arange(len(self.probs) + 1))
+        q_values, state_values = np.empty(len(pair)), np.empty(len(pair))
+        for t, q, v, _ in fit.backwards():
+            steps = order[ends[t] : ends[t + 1]]
+            q_values[steps] = q[pair[steps], 0]
+            state_values[steps] = v[state[steps], 0]
+        return q_values, state_values
+
+    def influences(self, weights: Array) -> Array:
+        """∂value/∂w_i under each row of weights, (rows, n)."""
+        result = np.empty(weights.shape)
+        for rows, fit in self._fits(weights):
+            result[rows] = fit.slopes().T[: rows.stop - rows.start]
+        return result
+
+    def unseen_mass(self) -> float:
+        """The share of the candidate's steps, in the model of all logs, that fall on pairs never logged."""
+        ((_, fit),) = self._fits(np.ones((1, self.n_trajectories)))
+        visits, unseen = fit.occupancies()
+        return float(unseen / visits) if visits > 0 else 0.0
+
+    def _fits(self, weights: Array) -> Iterator[tuple[slice, TabularFit]]:
         """Models of (rows, n) weights, a block of lanes at a time; the last block is padded with its last row."""
         from tightrope.models.tabular_kernels import LANES
 
@@ -203,6 +236,7 @@ class TabularFit:
     data: TabularData
     arcs: Array  # (J, lanes): P̂(s'|s, a)
     arc_totals: Array  # (P, lanes)
+    gaps: BoolArray  # (P,): whether some lane never saw what follows the pair
     rewards: Array  # (P, lanes): r̂(s, a)
     visits: Array  # (P, lanes)
     start_counts: Array  # (S, lanes)
@@ -218,6 +252,7 @@ class TabularFit:
         kernels.count(weights, data.offsets, data.kinds, data.starts, kind_counts, start_counts)
         arcs = np.empty((len(data.arc_pair), lanes))
         arc_totals, rewards, visits = (np.empty((n_states * n_actions, lanes)) for _ in range(3))
+        gaps = np.empty(n_states * n_actions, dtype=np.bool_)
         kernels.normalize(
             kind_counts,
             data.kind_pair,
@@ -228,8 +263,10 @@ class TabularFit:
             arc_totals,
             rewards,
             visits,
+            gaps,
+            data.unseen_reward,
         )
-        return cls(data, arcs, arc_totals, rewards, visits, start_counts)
+        return cls(data, arcs, arc_totals, gaps, rewards, visits, start_counts)
 
     def backwards(self) -> Iterator[tuple[int, Array, Array, Array]]:
         """(t, q_t (P, lanes), v_t (S+1, lanes), v_{t+1}) from the last step to the first; overwritten as it goes."""
@@ -246,8 +283,8 @@ class TabularFit:
                 data.arc_next,
                 data.pair_arcs,
                 self.arc_totals,
+                self.gaps,
                 self.rewards,
-                self.visits,
                 ahead,
                 data.discount,
                 n_actions,
@@ -263,9 +300,75 @@ class TabularFit:
 
     def value(self) -> Array:
         """V̂ of each lane: the start distribution's average of v_0."""
-        first = np.zeros_like(self.start_counts)
+        first = np.zeros(0)
         for _, _, values, _ in self.backwards():
-            first = values[:-1]
+            first = values
+        return self._average(first)
+
+    def _average(self, first: Array) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
-            result: Array = (self.start_counts * first).sum(axis=0) / self.start_counts.sum(axis=0)
+            result: Array = (self.start_counts * first[:-1]).sum(axis=0) / self.start_counts.sum(axis=0)
         return result
+
+    def slopes(self) -> Array:
+        """∂V̂/∂w_i of each trajectory and lane, (n, lanes): occupancies forwards against values backwards."""
+        from tightrope.models import tabular_kernels as kernels
+
+        data, lanes = self.data, self.arcs.shape[1]
+        horizon, n_states, _ = data.probs.shape
+        later = np.zeros((horizon + 1, n_states + 1, lanes))
+        for t, _, values, _ in self.backwards():
+            later[t] = values
+        total = self.start_counts.sum(axis=0)
+        occupancy, following = np.zeros((n_states + 1, lanes)), np.zeros((n_states + 1, lanes))
+        occupancy[:-1] = self.start_counts / total
+        pair_gain, arc_gain = np.zeros(self.rewards.shape), np.zeros(self.arcs.shape)
+        for t in range(horizon):
+            kernels.occupy(
+                self.arcs,
+                data.arc_next,
+                data.pair_arcs,
+                self.arc_totals,
+                data.probs[t],
+                occupancy,
+                later[t + 1],
+                data.discount**t,
+                data.discount,
+                data.unseen,
+                pair_gain,
+                arc_gain,
+                following,
+            )
+            occupancy, following = following, occupancy
+        slope = np.empty((len(data.kind_pair), lanes))
+        kernels.kind_slopes(
+            data.kind_pair,
+            data.kind_arc,
+            data.kind_reward,
+            data.arc_pair,
+            self.arcs,
+            self.arc_totals,
+            self.rewards,
+            self.visits,
+            pair_gain,
+            arc_gain,
+            slope,
+        )
+        start_slope = (later[0, :-1] - self._average(later[0])) / total
+        result = np.empty((data.n_trajectories, lanes))
+        kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
+        return result
+
+    def occupancies(self) -> tuple[float, float]:
+        """Expected steps of the candidate in the first lane's model, and those on pairs it never saw."""
+        data = self.data
+        pair_next = np.zeros((len(self.rewards), self.start_counts.shape[0] + 1))
+        np.add.at(pair_next, (data.arc_pair, data.arc_next), self.arcs[:, 0])
+        alive = self.start_counts[:, 0] / self.start_counts[:, 0].sum()
+        steps = unseen = 0.0
+        for probs in data.probs:
+            pairs = (alive[:, None] * probs).reshape(-1)
+            steps += float(pairs.sum())
+            unseen += float(pairs[self.visits[:, 0] == 0].sum())
+            alive = (pairs @ pair_next)[:-1]
+        return steps, unseen

@@ -1,0 +1,81 @@
+"""Value functions given by the user: no fit, whatever the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.dataset import Array
+from tightrope.errors import DataError, PolicyError
+from tightrope.policy import DiscretePolicy
+from tightrope.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class GivenValues:
+    """q̂ as a table (states, actions) or (times, states, actions), from a simulator or another data set."""
+
+    name: ClassVar[str] = "given"
+
+    q_values: Array
+
+    def __init__(self, q_values: npt.ArrayLike):
+        table = np.asarray(q_values, dtype=np.float64)
+        if table.ndim not in (2, 3) or not np.isfinite(table).all():
+            raise DataError(
+                f"q_values has shape {table.shape}; finite (states, actions) or (times, states, actions) expected"
+            )
+        object.__setattr__(self, "q_values", table)
+
+    def prepare(self, problem: Problem, *, anchor: str) -> PreparedGiven:
+        """Look the logged steps up once."""
+        data, policy = problem.dataset, problem.policy
+        if not isinstance(policy, DiscretePolicy) or data.states is None or data.actions is None:
+            raise PolicyError("given q_values need logged integer states and actions and a policy that lists its probs")
+        times = data.times
+        table = (
+            self.q_values
+            if self.q_values.ndim == 3
+            else np.broadcast_to(self.q_values, (data.horizon, *self.q_values.shape))
+        )
+        if len(table) < data.horizon or data.states.max() >= table.shape[1] or data.actions.max() >= table.shape[2]:
+            raise DataError(
+                f"q_values has shape {self.q_values.shape}; the logs need horizon {data.horizon}, states up to "
+                f"{data.states.max()} and actions up to {data.actions.max()}"
+            )
+        rows = table[times, data.states]  # (N, A)
+        values = (policy.probs(data.states, times) * rows).sum(axis=1)
+        first = data.offsets[:-1]
+        return PreparedGiven(rows[np.arange(data.n_steps), data.actions], values, values[first])
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedGiven:
+    """The same answers under all weights."""
+
+    q_values: Array  # (N,)
+    state_values: Array  # (N,)
+    start_values: Array  # (n,)
+
+    @property
+    def n_trajectories(self) -> int:
+        """How many weights a row has."""
+        return len(self.start_values)
+
+    def values(self, weights: Array) -> Array:
+        """The average v̂_0 of the weighted starts, (rows,)."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            result: Array = weights @ self.start_values / weights.sum(axis=1)
+        return result
+
+    def control_variates(self, weights: Array) -> tuple[Array, Array]:
+        """As given."""
+        return self.q_values, self.state_values
+
+    def influences(self, weights: Array) -> Array:
+        """(v̂_0(S_0) − V̂) / Σw."""
+        slopes: Array = (self.start_values - self.values(weights)[:, None]) / weights.sum(axis=1, keepdims=True)
+        return slopes
