@@ -167,4 +167,9 @@ def test_evaluate_warns_on_left_skewed_weighted_returns():
     data = problem.mdp.simulate(problem.behavior, 200, rng=np.random.default_rng(0))
     result = tightrope.evaluate(data, problem.candidate, methods=["percentile"])
     warned = {b.estimator: any(text.startswith("skew") for text in b.warnings) for b in result}
-    assert warned == {"is": False, "pdis": False, "wis": True, "pdwis": True}
+    assert {name: warned[name] for name in ("is", "pdis", "wis", "pdwis")} == {
+        "is": False,
+        "pdis": False,
+        "wis": True,
+        "pdwis": True,
+    }

@@ -132,7 +132,7 @@ def test_one_episode(method):
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"confidence": 95}, "confidence is 95; .* such as 0.95"),
         ({"confidence": nan}, "confidence is nan"),
-        ({"estimator": "dr"}, "estimator is 'dr'; known: is, pdis, wis, pdwis"),
+        ({"estimator": "magic"}, "estimator is 'magic'; known: is, pdis, wis, pdwis"),
         ({"method": "bayes"}, "method is 'bayes'; known: percentile, bca, basic, studentized, t, hoeffding"),
         ({"resampling": "block"}, "resampling is 'block'; known: multinomial, bayesian, poisson"),
         ({"rng": -1}, "rng is -1; give a whole number"),

@@ -11,10 +11,10 @@ import pytest
 
 import tightrope
 from tests.laws.laws import CUTS, logs
+from tests.laws.laws import SAMPLING as ESTIMATORS
 from tests.oracle import Episode, random_episodes
 from tightrope.engines import replicate
 from tightrope.errors import BoundError
-from tightrope.estimators import ESTIMATORS
 from tightrope.problem import Problem
 from tightrope.resampling import Bayesian, Multinomial, Poisson, draw_weights
 

@@ -12,13 +12,14 @@ from tightrope.bounds import method as find_method
 from tightrope.dataset import TrajectoryDataset
 from tightrope.diagnostics import overlap, summarize
 from tightrope.errors import BoundError, TightropeError
-from tightrope.estimators import ESTIMATORS, Estimator
+from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
+from tightrope.models import Model, has_tabular
 from tightrope.pairs import bounds_of, is_valid
 from tightrope.problem import Problem
 from tightrope.records import Bound, Evaluation, Interval, Side
 from tightrope.settings import Options, Settings
-from tightrope.statistic import SumStatistic
+from tightrope.statistic import FittedStatistic
 
 DEFAULT_ESTIMATOR = "pdwis"
 DEFAULT_METHOD = "studentized"  # of all, the nearest to its nominal error rate: docs/coverage.md
@@ -27,7 +28,7 @@ DEFAULT_METHODS = ("percentile", "bca", "studentized", "betting")
 
 def statistic(
     dataset: TrajectoryDataset, policy: Any = None, *, estimator: str | Estimator = DEFAULT_ESTIMATOR
-) -> SumStatistic:
+) -> FittedStatistic:
     """The estimator as a function of trajectory weights: (..., n) to (...,), NaN where undefined."""
     return find_estimator(estimator)(Problem(dataset, policy))
 
@@ -87,21 +88,26 @@ def evaluate(
     *,
     estimators: Sequence[str | Estimator] | None = None,
     methods: Sequence[str | Method] | None = None,
+    model: str | Model = "auto",
     side: Literal["lower", "upper", "both"] = "lower",
     true_value: float | None = None,
     **options: Unpack[Options],
 ) -> Evaluation:
     """Every estimator with every bound that is valid for it, on one set of weights, and which to believe.
 
-    Pairs that cannot be computed are listed with the reason in ``skipped``. With ``side="both"`` each bound has the
-    given confidence on its own side.
+    ``model`` is the one that estimators given by name use: "auto" (tabular where states and actions are discrete), a
+    name, or an object. Pairs that cannot be computed are listed with the reason in ``skipped``. With ``side="both"``
+    each bound has the given confidence on its own side.
     """
     if side not in ("lower", "upper", "both"):
         raise BoundError(f'side is {side!r}; "lower", "upper" or "both"')
     settings = Settings(**options)
     problem = Problem(dataset, policy)
     found = overlap(problem)
-    chosen = [find_estimator(item) for item in (estimators or list(ESTIMATORS))]
+    named = list(estimators or ESTIMATORS)
+    if estimators is None and not has_tabular(problem):  # a continuous model takes its time: only when asked for
+        named = [name for name in named if not is_model_based(name)]
+    chosen = [find_estimator(item, model=model) for item in named]
     pairs = [(one, find_method(item)) for one in chosen for item in (methods or DEFAULT_METHODS)]
     if methods is None:  # nobody asked for the pairs that mean nothing
         pairs = [pair for pair in pairs if is_valid(*pair)]

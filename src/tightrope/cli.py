@@ -71,7 +71,9 @@ def main(
 def evaluate(
     logs: Logs,
     policy: PolicyOption = None,
-    estimator: Annotated[list[str] | None, typer.Option(help="is, pdis, wis, pdwis; repeat for several.")] = None,
+    estimator: Annotated[
+        list[str] | None, typer.Option(help="is, pdis, wis, pdwis, mb, dr, wdr; repeat for several.")
+    ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,6 +81,9 @@ def evaluate(
             "repeat for several."
         ),
     ] = None,
+    model: Annotated[
+        str, typer.Option(help="For mb, dr and wdr: auto, tabular, linear, polynomial, or module:object.")
+    ] = "auto",
     side: Annotated[Literal["lower", "upper", "both"], typer.Option(help="Which bounds.")] = "lower",
     confidence: Confidence = 0.95,
     discount: Discount = 1.0,
@@ -97,6 +102,7 @@ def evaluate(
     """Bound the candidate's value from logs of another policy, and say which bound to believe."""
     with _errors():
         import tightrope
+        from tightrope.policies import load_object
 
         dataset, candidate = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete)
         with _progress("resampling") as progress:
@@ -105,6 +111,7 @@ def evaluate(
                 candidate,
                 estimators=estimator,
                 methods=method,
+                model=load_object(model) if ":" in model else model,
                 side=side,
                 confidence=confidence,
                 n_resamples=n_resamples,

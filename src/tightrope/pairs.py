@@ -17,7 +17,7 @@ from tightrope.problem import Problem
 from tightrope.records import Bound, Overlap, Side
 from tightrope.resampling import scheme
 from tightrope.settings import Settings
-from tightrope.statistic import SumStatistic, standard_error
+from tightrope.statistic import FittedStatistic, standard_error
 
 Pair = tuple[Estimator, Method]
 
@@ -59,7 +59,7 @@ class _Work:
 
     def __init__(self, problem: Problem, found: Overlap, side: Side, settings: Settings):
         self.problem, self.found, self.side, self.settings = problem, found, side, settings
-        self.statistics: dict[Estimator, SumStatistic] = {}
+        self.statistics: dict[Estimator, FittedStatistic] = {}
         self.replicates: dict[Estimator, Replicates] = {}
         self.failures: dict[Estimator, TightropeError] = {}
 
@@ -121,7 +121,7 @@ class _Work:
         undefined = replicates.n_undefined if drawn else 0
         warnings = [
             *self.problem.dataset.notes,
-            *self.found.warnings,
+            *self._overlap_warnings(estimator),
             *spread_warning(influence, replicates.estimate, self.side, settings.confidence, second_order=second_order),
             *self._out_of_range(replicates.estimate, value),
         ]
@@ -181,6 +181,12 @@ class _Work:
             n_trajectories=len(sample.values),
             seed=settings.seed if method.name == "cut" else None,
         )
+
+    def _overlap_warnings(self, estimator: Estimator) -> tuple[str, ...]:
+        """What speaks against the ratios concerns whoever uses them; a model alone fears only what was never logged."""
+        if getattr(estimator, "uses_ratios", True):
+            return self.found.warnings
+        return tuple(text for text in self.found.warnings if text.startswith("unlogged"))
 
     def _out_of_range(self, estimate: float, value: float) -> list[str]:
         """An estimate or bound beyond what was declared possible says so itself."""

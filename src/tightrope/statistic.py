@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,37 @@ class Statistic(Protocol):
     def __call__(self, weights: npt.ArrayLike) -> Array:
         """(..., n) weights to (...,) values."""
         ...
+
+
+@runtime_checkable
+class FittedStatistic(Statistic, Protocol):
+    """A statistic that the bounds can use whole: it also knows its estimate, its jackknife and its influence values.
+
+    One that offers no standard error under given weights raises in ``standard_errors`` and says why.
+    """
+
+    @property
+    def estimate(self) -> float:
+        """The point estimate: all weights one."""
+        ...
+
+    def influence(self) -> Array:
+        """What each trajectory does to the estimate, to first order: (n,), summing to zero."""
+        ...
+
+    def leave_one_out(self) -> Array:
+        """The value without each trajectory in turn, (n,)."""
+        ...
+
+
+def weight_rows(weights: npt.ArrayLike, n: int) -> Array:
+    """Weights as an array (..., n), checked."""
+    rows = np.asarray(weights, dtype=np.float64)
+    if rows.shape[-1:] != (n,):
+        raise TightropeError(f"weights have shape {rows.shape}; one weight per trajectory, (..., {n}), expected")
+    if not (np.isfinite(rows) & (rows >= 0)).all():
+        raise TightropeError("weights must be finite and ≥ 0")
+    return rows
 
 
 class Combine(Protocol):
@@ -65,13 +96,7 @@ class SumStatistic:
 
     def __call__(self, weights: npt.ArrayLike) -> Array:
         """(..., n) weights to (...,) values; NaN where the weights leave the statistic undefined."""
-        rows = np.asarray(weights, dtype=np.float64)
-        if rows.shape[-1:] != (self.n_trajectories,):
-            raise TightropeError(
-                f"weights have shape {rows.shape}; one weight per trajectory, (..., {self.n_trajectories}), expected"
-            )
-        if not (np.isfinite(rows) & (rows >= 0)).all():
-            raise TightropeError("weights must be finite and ≥ 0")
+        rows = weight_rows(weights, self.n_trajectories)
         sums = np.zeros((*rows.shape[:-1], self.n_columns))
         for start, stop, columns in self.chunks():
             sums += rows[..., start:stop] @ columns

@@ -14,6 +14,7 @@ import pytest
 from scipy import integrate, stats
 
 import tightrope
+from tests.laws.laws import SAMPLING as ESTIMATORS
 from tests.laws.laws import logs
 from tests.oracle import Episode, mdps
 from tightrope.bounds import METHODS, Anderson, Basic, BCa, Betting, EmpiricalBernstein, Hoeffding, Percentile
@@ -23,7 +24,6 @@ from tightrope.bounds.student_t import StudentT
 from tightrope.bounds.studentized import Studentized
 from tightrope.engines import Replicates
 from tightrope.errors import BoundError
-from tightrope.estimators import ESTIMATORS
 from tightrope.problem import Problem
 from tightrope.resampling import draw_weights
 from tightrope.statistic import TrajectoryValues

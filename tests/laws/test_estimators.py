@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import tightrope
 from tests.laws import laws
+from tests.laws.laws import SAMPLING as ESTIMATORS
 from tests.laws.laws import logs, same
 from tests.oracle import SLOW, Episode, mdps, random_episodes
-from tightrope.estimators import ESTIMATORS
 from tightrope.problem import Problem
 from tightrope.resampling import Bayesian, Poisson, leave_one_out_weights
 from tightrope.statistic import centered

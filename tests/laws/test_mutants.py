@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from tests.laws import laws
+from tests.laws.laws import SAMPLING as ESTIMATORS
 from tests.laws.laws import logs
 from tests.laws.test_bounds import law_approaches_mean, law_below_equal_values, law_ordered_with_negative_rewards
 from tests.oracle import mdps, random_episodes
 from tightrope.bounds import METHODS
 from tightrope.engines import replicate
-from tightrope.estimators import ESTIMATORS
 from tightrope.resampling import Multinomial
 from tightrope.statistic import RatioSum, SumStatistic
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tightrope.bounds.base import Need, highest, lowest, rank
 from tightrope.engines import Replicates
+from tightrope.errors import BoundError
 
 NO_SPREAD = 1e-6  # of the estimate's standard error
 
@@ -27,8 +28,11 @@ class Studentized:
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
         """The lower bound."""
-        assert replicates.standard_errors is not None
-        assert replicates.standard_error is not None
+        if replicates.standard_errors is None or replicates.standard_error is None:
+            raise BoundError(
+                "studentized needs a standard error of every replicate, which this estimator does not have (a model "
+                "refitted per replicate, or one without derivatives); use percentile or bca"
+            )
         position = rank(delta, len(replicates.values))
         if replicates.standard_error <= 1e-13 * abs(replicates.estimate):  # no scale to studentize by
             return min(replicates.estimate, lowest(replicates.values, position)), []

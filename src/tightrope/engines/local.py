@@ -60,13 +60,13 @@ class Walk:
     seed: int
     progress: Progress | None = None
 
-    def tiles(self, slab: range, width: int = BLOCK) -> Iterator[tuple[int, slice, Array]]:
+    def tiles(self, slab: range) -> Iterator[tuple[int, slice, Array]]:
         """Yield (first trajectory, rows of the slab, weights); the weights are overwritten by the next tile."""
         n = self.n_trajectories
         left = self.scheme.start(n, len(slab))
-        buffer = np.empty(min(TILE_ROWS, len(slab)) * min(n, width))
-        for start in range(0, n, width):
-            columns = min(width, n - start)
+        buffer = np.empty(min(TILE_ROWS, len(slab)) * min(n, BLOCK))
+        for start in range(0, n, BLOCK):
+            columns = min(BLOCK, n - start)
             for first in range(0, len(slab), TILE_ROWS):
                 rows = slice(first, min(first + TILE_ROWS, len(slab)))
                 count = rows.stop - rows.start
@@ -118,7 +118,8 @@ def replicate(
                 job.errors.append(np.sqrt(square * draws / max(draws - 1, 1)))
     finished = iter(sums)
     return [
-        next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else _by_rows(s, walk) for s in statistics
+        next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else _by_rows(s, walk, standard_errors)
+        for s in statistics
     ]
 
 
@@ -191,16 +192,39 @@ class _Sums:
         return Replicates(n, estimate, values, None, error, scale * np.concatenate(self.errors))
 
 
-def _by_rows(statistic: Statistic, walk: Walk) -> Replicates:
+def _by_rows(statistic: Statistic, walk: Walk, standard_errors: bool) -> Replicates:
     """For a statistic that does not reduce to sums: call it on whole weight rows."""
-    n = walk.n_trajectories
-    estimate = float(statistic(np.ones(n)))
-    parts = [
-        statistic(weights)
-        for slab in walk.slabs(8 * n)
-        for _, _, weights in walk.tiles(slab, width=-(-n // BLOCK) * BLOCK)
-    ]
-    return Replicates(n, estimate, _spread(estimate, np.concatenate(parts), walk.scheme.scale(n)))
+    n, scheme = walk.n_trajectories, walk.scheme
+    size = max(1, min(TILE_ROWS, SLAB_BYTES // (8 * n)))
+    values: list[Array] = []
+    errors: list[Array] = []
+    for first in range(0, walk.n_resamples, size):
+        weights = np.empty((min(size, walk.n_resamples - first), n))
+        left = scheme.start(n, len(weights))
+        scheme.fill(weights, left, seed=walk.seed, trajectory=0, replicate=first, n=n)
+        values.append(statistic(weights))
+        if standard_errors:
+            found = _standard_errors(statistic, weights, scheme.draws(n))
+            standard_errors = found is not None
+            errors += [] if found is None else [found]
+        if walk.progress is not None:
+            walk.progress((first + len(weights)) / walk.n_resamples)
+    scale, estimate = scheme.scale(n), float(statistic(np.ones(n)))
+    result = Replicates(n, estimate, _spread(estimate, np.concatenate(values), scale))
+    if not errors:
+        return result
+    error = _standard_errors(statistic, np.ones((1, n)), n)
+    assert error is not None
+    return replace(result, standard_error=float(error[0]), standard_errors=scale * np.concatenate(errors))
+
+
+def _standard_errors(statistic: Statistic, weights: Array, draws: int) -> Array | None:
+    """The standard error under each row of weights, where the statistic offers one."""
+    offered: Callable[[Array, int], Array] | None = getattr(statistic, "standard_errors", None)
+    try:
+        return None if offered is None else offered(weights, draws)
+    except BoundError:
+        return None
 
 
 def _spread(estimate: float, values: Array, scale: float) -> Array:

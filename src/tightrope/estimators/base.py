@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, Protocol, Self
 
 from tightrope.problem import Problem
-from tightrope.statistic import SumStatistic, TrajectoryValues
+from tightrope.statistic import FittedStatistic, TrajectoryValues
 
 Anchor = Literal["low", "high"]
 
@@ -18,7 +18,7 @@ class Estimator(Protocol):
         """The short name used in tables and on the command line."""
         ...
 
-    def __call__(self, problem: Problem) -> SumStatistic:
+    def __call__(self, problem: Problem) -> FittedStatistic:
         """The statistic of the candidate's value on these logs."""
         ...
 

@@ -1,1 +1,49 @@
-"""Models of the environment, one small file each, fitted from weighted trajectories."""
+"""Models of the environment, one small file each, fitted from weighted trajectories. A registry of names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tightrope.errors import TightropeError
+from tightrope.models.base import Model, PreparedModel, SmoothModel
+from tightrope.models.given import GivenValues
+from tightrope.models.tabular import TabularModel
+from tightrope.policy import DiscretePolicy
+from tightrope.problem import Problem
+
+MODELS: dict[str, Callable[[], Model]] = {"tabular": TabularModel}
+
+
+def model(chosen: str | Model, problem: Problem) -> Model:
+    """A model by name, as it is, or ("auto") tabular for discrete states and actions and linear otherwise."""
+    if not isinstance(chosen, str):
+        return chosen
+    if chosen == "auto":
+        chosen = "tabular" if is_discrete(problem) else "linear"
+    if chosen not in MODELS:
+        raise TightropeError(f"model is {chosen!r}; known: {', '.join(MODELS)}")
+    return MODELS[chosen]()
+
+
+def is_discrete(problem: Problem) -> bool:
+    """Whether logged states and actions are numbered."""
+    parts = (problem.dataset.states, problem.dataset.actions)
+    return all(values is not None and values.ndim == 1 and values.dtype.kind in "iub" for values in parts)
+
+
+def has_tabular(problem: Problem) -> bool:
+    """Whether a tabular model can be fitted and the candidate evaluated in it."""
+    return is_discrete(problem) and isinstance(problem.policy, DiscretePolicy)
+
+
+__all__ = [
+    "MODELS",
+    "GivenValues",
+    "Model",
+    "PreparedModel",
+    "SmoothModel",
+    "TabularModel",
+    "has_tabular",
+    "is_discrete",
+    "model",
+]

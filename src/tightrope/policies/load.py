@@ -25,7 +25,7 @@ def load_policy(spec: str) -> Policy:
     if is_table(spec):
         return TabularPolicy(_table(spec))
     if ":" in spec:
-        return as_policy(_import(spec))
+        return as_policy(load_object(spec))
     raise PolicyError(
         f"policy is {spec!r}; give the name of a column of the logs, a table ({', '.join(TABLES)}, file.npz:array) or "
         "module:object"
@@ -37,15 +37,16 @@ def is_table(spec: str) -> bool:
     return spec.lower().endswith(TABLES) or ".npz:" in spec.lower()
 
 
-def _import(spec: str) -> Any:
+def load_object(spec: str) -> Any:
+    """What ``module:object`` names, looked for here first; importing a module runs its code."""
     module, _, name = spec.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
         return getattr(importlib.import_module(module), name)
     except ImportError as error:
-        raise PolicyError(f"policy {spec!r}: module {module!r} cannot be imported from here: {error}") from error
+        raise PolicyError(f"{spec!r}: module {module!r} cannot be imported from here: {error}") from error
     except AttributeError as error:
-        raise PolicyError(f"policy {spec!r}: module {module!r} has no {name!r}") from error
+        raise PolicyError(f"{spec!r}: module {module!r} has no {name!r}") from error
     finally:
         sys.path.pop(0)
 
