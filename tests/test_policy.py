@@ -282,7 +282,7 @@ def test_a_policy_with_only_probs_can_act():
 
 
 def test_policies_that_cannot_act_say_what_is_missing():
-    with pytest.raises(PolicyError, match="policy is None.*give the policy itself"):
+    with pytest.raises(PolicyError, match=r"policy is None.*give the policy itself"):
         as_actor(None)
     with pytest.raises(PolicyError, match=r"CallablePolicy cannot act.*act\(states, t, uniforms\) and noise_width"):
         as_actor(CallablePolicy(lambda s, a, t: np.ones(len(s))))

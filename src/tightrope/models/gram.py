@@ -1,0 +1,141 @@
+"""Weighted least squares from sums per trajectory, for many rows of weights at once.
+
+With Z = [X, Y], the sums ZᵀZ of each trajectory hold all that a fit needs: weights @ sums, then B = (XᵀX)⁻¹XᵀY and the
+residual covariance (YᵀY − BᵀXᵀY) / count (maximum likelihood). Features and targets are centred and scaled first,
+since products of sums lose digits otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tightrope.dataset import Array, BoolArray, IntArray
+from tightrope.errors import DataError
+
+RIDGE = 1e-13  # of each scaled feature's variance: far below any error of estimation
+PIVOT = 1e-9  # a scaled feature of which less than this is new, given those before it, is redundant
+
+
+class Fit(NamedTuple):
+    """Coefficients under each row of weights; 0 where there is no fit."""
+
+    coefficients: Array  # (rows, p, q)
+    covariance: Array  # (rows, q, q)
+    fitted: BoolArray  # (rows,)
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """Sums of one regression, p features to q targets."""
+
+    sums: Array  # (n, 1 + columns): the count, then the upper triangle of ZᵀZ by rows
+    place: IntArray  # (p+q, p+q): where in the columns each entry of ZᵀZ stands
+    feature_center: Array  # (p,)
+    feature_scale: Array  # (p,)
+    target_center: Array  # (q,)
+    target_scale: Array  # (q,)
+    intercept: int | None  # which feature is constant
+
+    @classmethod
+    def of(cls, offsets: IntArray, features: Array, targets: Array, known: BoolArray | None, names: list[str]) -> Gram:
+        """Sum up (N, p) features and (N, q) targets, leaving out steps that are not known."""
+        p = features.shape[1]
+        used = np.ones(len(features), dtype=np.bool_) if known is None else known
+        count = int(used.sum())
+        if count < p:
+            raise DataError(
+                f"{count} transitions cannot determine {p} features ({', '.join(names)}); log more episodes, give "
+                "final_states, or use fewer features"
+            )
+        x, y = features[used], targets[used]
+        constant = np.flatnonzero((np.ptp(x, axis=0) == 0) & (x[0] != 0))
+        intercept = int(constant[0]) if len(constant) else None
+        (x_center, x_scale), (y_center, y_scale) = _units(x, intercept is not None), _units(y, intercept is not None)
+        if intercept is not None:
+            x_center[intercept], x_scale[intercept] = 0.0, x[0, intercept]
+        both = np.hstack([(features - x_center) / x_scale, (targets - y_center) / y_scale]) * used[:, None]
+        rows, columns = np.triu_indices(both.shape[1])
+        sums = np.empty((len(offsets) - 1, 1 + len(rows)))
+        for i, (start, stop) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
+            part = both[start:stop]
+            sums[i, 0] = np.count_nonzero(used[start:stop])
+            sums[i, 1:] = (part.T @ part)[rows, columns]
+        place = np.zeros((both.shape[1], both.shape[1]), dtype=np.int64)
+        place[rows, columns] = place[columns, rows] = np.arange(len(rows))
+        made = cls(sums, place, x_center, x_scale, y_center, y_scale, intercept)
+        made._check(names)
+        return made
+
+    def fit(self, weights: Array) -> Fit:
+        """The regression under each row of weights, (rows, n)."""
+        scaled, products, inner, fitted = self._normal(weights)
+        solved = np.linalg.solve(scaled, products)
+        solved[~fitted] = 0.0
+        covariance = inner - solved.transpose(0, 2, 1) @ products
+        covariance = (covariance + covariance.transpose(0, 2, 1)) / 2
+        covariance[~fitted] = 0.0
+        covariance *= self.target_scale[:, None] * self.target_scale
+        coefficients = solved * (self.target_scale / self.feature_scale[:, None])
+        if self.intercept is not None:
+            shift = self.target_center - np.einsum("p,rpq->rq", self.feature_center, coefficients)
+            coefficients[:, self.intercept] += shift / self.feature_scale[self.intercept]
+            coefficients[~fitted] = 0.0
+        return Fit(coefficients, covariance, fitted)
+
+    def _normal(self, weights: Array) -> tuple[Array, Array, Array, BoolArray]:
+        """Mean XᵀX (ridged; the identity where there is no fit), XᵀY and YᵀY of each row; whether there is a fit."""
+        p = len(self.feature_scale)
+        total = weights @ self.sums
+        count = total[:, :1]
+        fitted = count[:, 0] > 0
+        mean = np.divide(total[:, 1:], count, out=np.zeros_like(total[:, 1:]), where=count > 0)
+        full = mean[:, self.place]
+        scaled = full[:, :p, :p]
+        diagonal = np.arange(p)
+        scaled[:, diagonal, diagonal] *= 1.0 + RIDGE
+        fitted &= (self._pivots(scaled) > PIVOT).all(axis=1)
+        scaled[~fitted] = np.eye(p)
+        return scaled, full[:, :p, p:], full[:, p:, p:], fitted
+
+    @staticmethod
+    def _pivots(scaled: Array) -> Array:
+        """What each feature adds to those before it, (rows, p), in units of its variance over all logs."""
+        return clamped_cholesky(scaled, floor=np.full(scaled.shape[1], PIVOT))[1]
+
+    def _check(self, names: list[str]) -> None:
+        *_, fitted = self._normal(np.ones((1, len(self.sums))))
+        if fitted[0]:
+            return
+        mean = (self.sums.sum(axis=0)[1:] / self.sums[:, 0].sum())[self.place]
+        p = len(self.feature_scale)
+        worst = int(np.argmax(self._pivots(mean[None, :p, :p])[0] <= PIVOT))
+        raise DataError(
+            f"the regression is singular: {names[worst]!r} is constant or a combination of the features before it "
+            f"({', '.join(names[:worst])}) in every logged transition; leave it out, or log data in which it varies"
+        )
+
+
+def clamped_cholesky(matrices: Array, floor: Array) -> tuple[Array, Array]:
+    """Lower factors of (rows, d, d) matrices and their pivots (rows, d); a pivot not above its floor counts as 0.
+
+    Unlike a root from eigenvectors it changes smoothly with the matrix, as noise that is frozen across rows needs.
+    """
+    rows, d = matrices.shape[:2]
+    factor, pivots = np.zeros((rows, d, d)), np.zeros((rows, d))
+    for j in range(d):
+        column = matrices[:, j:, j] - (factor[:, j:, :j] @ factor[:, j, :j, None])[..., 0]
+        pivots[:, j] = column[:, 0]
+        sound = column[:, 0] > floor[j]
+        root = np.sqrt(np.where(sound, column[:, 0], 1.0))
+        factor[:, j:, j] = np.where(sound[:, None], column / root[:, None], 0.0)
+    return factor, pivots
+
+
+def _units(values: Array, centred: bool) -> tuple[Array, Array]:
+    """Where to centre and how to scale each column, so that its mean square is one."""
+    center = values.mean(axis=0) if centred else np.zeros(values.shape[1])
+    scale = np.sqrt(np.square(values - center).mean(axis=0))
+    return center, np.where(scale > 1e-150, scale, 1.0)

@@ -1,0 +1,168 @@
+"""Regression models of a continuous state: s' = φ(s, a)ᵀB + ε, with Gaussian ε of estimated covariance.
+
+Fitted from sums per trajectory (ΦᵀΦ, ΦᵀY, YᵀY), so that a refit under any weights is one matrix product and one small
+solve. The residual noise is simulated, not dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.dataset import Array, BoolArray
+from tightrope.errors import DataError
+from tightrope.models.gram import Gram, clamped_cholesky
+from tightrope.models.rollouts import RolloutModel, RolloutSettings
+from tightrope.models.transitions import Transitions
+from tightrope.problem import Problem
+
+Anything = npt.NDArray[Any]
+FeatureMap = Callable[[Anything, Anything], Any]
+
+
+@dataclass(frozen=True)
+class LinearModel(RolloutSettings):
+    """Linear regression of the next state on 1, s and a.
+
+    Learned rewards are one more target, E[r | s, a], kept within the declared range; the end of an episode one more, a
+    linear probability kept within [0, 1]. Fails where the dynamics are not linear, and says nothing then: compare its
+    value with one that does not rest on the model.
+    """
+
+    name: ClassVar[str] = "linear"
+
+    def prepare(self, problem: Problem, *, anchor: str) -> RolloutModel:
+        """The sums of these logs; refuses logs that do not determine the coefficients."""
+        logs = Transitions.of(problem.dataset)
+        names = ["1", *(f"state {k}" for k in range(logs.width)), *logs.action_names()]
+        return _prepare(self, problem, logs, anchor, _linear, names)
+
+
+@dataclass(frozen=True)
+class PolynomialModel(RolloutSettings):
+    """Linear regression on features of s and a: 1, x² and x³ of every state feature and a, or any map given.
+
+    "Bootstrapping with Models" uses 1, x², x³ without x, a deliberately wrong class.
+    ``features(states, actions)`` gets rows as logged and returns (N, p); it should include a constant.
+    """
+
+    name: ClassVar[str] = "polynomial"
+
+    features: FeatureMap | None = None
+
+    def prepare(self, problem: Problem, *, anchor: str) -> RolloutModel:
+        """The sums of these logs; refuses logs that do not determine the coefficients."""
+        logs = Transitions.of(problem.dataset)
+        if self.features is None:
+            squares = [f"state {k} squared" for k in range(logs.width)]
+            cubes = [f"state {k} cubed" for k in range(logs.width)]
+            return _prepare(self, problem, logs, anchor, _cubic, ["1", *squares, *cubes, *logs.action_names()])
+        return _prepare(self, problem, logs, anchor, partial(_given, self.features), None)
+
+
+Features = Callable[[Transitions, Array, Anything], Array]  # of states (K, d) and actions (K, ...)
+
+
+def _linear(logs: Transitions, states: Array, actions: Anything) -> Array:
+    return np.hstack([np.ones((len(states), 1)), states, logs.encode(actions)])
+
+
+def _cubic(logs: Transitions, states: Array, actions: Anything) -> Array:
+    squares = states * states
+    return np.hstack([np.ones((len(states), 1)), squares, squares * states, logs.encode(actions)])
+
+
+def _given(features: FeatureMap, logs: Transitions, states: Array, actions: Anything) -> Array:
+    made = np.asarray(features(logs.as_logged(states), actions), dtype=np.float64)
+    if made.ndim != 2 or len(made) != len(states):
+        raise DataError(f"features returned shape {made.shape}; (N, p) with N={len(states)} is expected")
+    return made
+
+
+def _prepare(
+    settings: RolloutSettings,
+    problem: Problem,
+    logs: Transitions,
+    anchor: str,
+    features: Features,
+    names: list[str] | None,
+) -> RolloutModel:
+    data = logs.data
+    made = features(logs, logs.states, logs.actions)
+    if not np.isfinite(made).all():
+        step = int(np.argmax(~np.isfinite(made).all(axis=1)))
+        raise DataError(f"features are {made[step]} at {data.where(step)}; finite numbers are expected")
+    named = names or [f"feature {j}" for j in range(made.shape[1])]
+    extra = [data.rewards] if settings.reward is None else []
+    learn_end = settings.terminated is None and bool(data.terminated.any())
+    extra += [logs.ends] if learn_end else []
+    moves = Gram.of(data.offsets, made, logs.next_states, logs.known, named)
+    outcomes = Gram.of(data.offsets, made, np.stack(extra, axis=1), None, named) if extra else None
+    fit = partial(_fit, logs, features, moves, outcomes, settings.reward is None, learn_end)
+    return RolloutModel.of(problem, logs, settings, anchor, logs.width, fit)
+
+
+def _fit(
+    logs: Transitions,
+    features: Features,
+    moves: Gram,
+    outcomes: Gram | None,
+    learn_reward: bool,
+    learn_end: bool,
+    weights: Array,
+) -> RegressionDynamics:
+    """The regression under each row of weights."""
+    move = moves.fit(weights)
+    factor, _ = clamped_cholesky(move.covariance, floor=1e-12 * moves.target_scale**2)
+    coefficients, fitted = [move.coefficients], move.fitted
+    if outcomes is not None:
+        other = outcomes.fit(weights)
+        coefficients.append(other.coefficients)
+        fitted = fitted & other.fitted
+    low, high = logs.data.reward_range or (-np.inf, np.inf)
+    stacked = np.concatenate(coefficients, axis=2)
+    return RegressionDynamics(logs, features, stacked, factor, fitted, learn_reward, learn_end, (low, high))
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionDynamics:
+    """Regressions fitted under some rows of weights."""
+
+    logs: Transitions
+    features: Features
+    coefficients: Array  # (rows, p, d [+ reward] [+ end]); 0 where not fitted
+    factor: Array  # (rows, d, d): of the noise covariance, lower triangle
+    fitted: BoolArray  # (rows,)
+    learn_reward: bool
+    learn_end: bool
+    reward_range: tuple[float, float]
+
+    def take(self, rows: slice) -> RegressionDynamics:
+        """Some of the rows."""
+        return RegressionDynamics(
+            self.logs,
+            self.features,
+            self.coefficients[rows],
+            self.factor[rows],
+            self.fitted[rows],
+            self.learn_reward,
+            self.learn_end,
+            self.reward_range,
+        )
+
+    def step(self, states: Array, actions: Anything, uniforms: Array) -> tuple[Array, Array | None, Array | None]:
+        """Next states with noise, mean rewards and probabilities of an end."""
+        from scipy.special import ndtri
+
+        rows, count, d = states.shape
+        made = self.features(self.logs, states.reshape(-1, d), actions).reshape(rows, count, -1)
+        mean = made @ self.coefficients
+        following = mean[..., :d] + ndtri(uniforms) @ self.factor.transpose(0, 2, 1)
+        rewards = np.clip(mean[..., d], *self.reward_range) if self.learn_reward else None
+        ends = mean[..., -1].clip(0.0, 1.0) if self.learn_end else None
+        return following, rewards, ends
