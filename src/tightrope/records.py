@@ -110,6 +110,20 @@ class Overlap(_Json):
 
 
 @dataclass(frozen=True)
+class ModelCheck(_Json):
+    """What a model leaves unexplained."""
+
+    model: str
+    correction: float  # what the weighted logs add to the model's value; the model's bias, estimated
+    correction_error: float
+    training_error: float  # root mean square of one-step errors of the model's values on the data it was fitted to
+    held_out_error: float  # the same on data it was not fitted to
+    unseen_mass: float | None  # the candidate's steps in a tabular model that fall on pairs never logged
+    residue_free: bool  # fitted to its own data the model leaves no error at all: nothing would be corrected
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Summary(_Json):
     """What the logs hold."""
 
@@ -140,6 +154,7 @@ class Evaluation(_Json):
     summary: Summary
     overlap: Overlap
     advice: str
+    model_check: ModelCheck | None = None  # where a model was fitted
     believe: tuple[int, ...] = ()  # which of the bounds, at most one a side; none: this data cannot answer
     true_value: float | None = None  # where it is known, for demonstrations
     settings: dict[str, Any] = field(default_factory=dict)
@@ -160,6 +175,7 @@ class Evaluation(_Json):
                 "bounds": tuple(Bound.from_dict(bound) for bound in data["bounds"]),
                 "summary": Summary.from_dict(data["summary"]),
                 "overlap": Overlap.from_dict(data["overlap"]),
+                "model_check": ModelCheck.from_dict(data["model_check"]) if data.get("model_check") else None,
                 "settings": {name: _value(value) for name, value in data["settings"].items()},
             }
         )

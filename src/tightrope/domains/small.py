@@ -1,4 +1,4 @@
-"""Four small problems with exactly known values, for the demonstration and for measuring error rates.
+"""Small problems with exactly known values, for the demonstration and for measuring error rates.
 
 They differ in what makes bounds err: the sign of the rewards, early ends, how far apart the policies are, and which way
 the weighted returns are skewed.
@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tightrope.domains.cliff_walking import HORIZON, along_the_edge, cliff_walking
 from tightrope.domains.finite import FiniteMDP
 from tightrope.errors import TightropeError
 from tightrope.policy import TabularPolicy
@@ -119,11 +120,24 @@ def _clinic() -> SmallProblem:
     )
 
 
+def _cliff() -> SmallProblem:
+    """Deterministic moves: the trap for a model that explains its own data without residue."""
+    return SmallProblem(
+        "cliff",
+        "walk along a cliff: deterministic moves, rare and costly falls, pairs that were never logged",
+        cliff_walking(),
+        along_the_edge(0.3),
+        along_the_edge(0.2),
+        max_ratio=float((0.85 / 0.775) ** HORIZON),
+    )
+
+
 SMALL: dict[str, Callable[[], SmallProblem]] = {
     "walker": _walker,
     "bonus": _bonus,
     "decline": _decline,
     "clinic": _clinic,
+    "cliff": _cliff,
 }
 
 

@@ -83,10 +83,10 @@ class _DoublyRobust:
 
 
 def td_errors(data: TrajectoryDataset, q_values: Array, state_values: Array) -> Array:
-    """δ of every step, (N,)."""
+    """δ = r − q̂ + γ v̂(next) of every step, (N,); nothing follows an episode's last one."""
     following = np.append(state_values[1:], 0.0)
     following[data.offsets[1:] - 1] = 0.0
-    return data.rewards - q_values + data.discount * following
+    return np.asarray(data.rewards - q_values + data.discount * following)
 
 
 def fold_of(data: TrajectoryDataset, folds: int) -> IntArray:

@@ -28,17 +28,17 @@ _UNSEEN: dict[str, int] = {"worst": 0, "self-loop": 1, "terminate": 2}
 class TabularModel:
     """Settings of a tabular model.
 
-    ``unseen`` says what follows a state-action pair that was never logged: "worst" (its reward on every step to come),
-    "self-loop" (the state stays; the paper's choice, after Jiang and Li) or "terminate" (nothing). ``unseen_reward`` is
-    what such a pair earns per step; by default the lowest possible reward for a lower bound, the highest for an upper
-    one. A self-loop of reward 0 with negative rewards makes lower bounds err nearly always.
+    ``unseen`` says what follows a state-action pair that was never logged: "self-loop" (the state stays; the paper's
+    choice, after Jiang and Li), "worst" (its reward on every step to come) or "terminate" (nothing). ``unseen_reward``
+    is what such a pair earns; by default the lowest possible reward for a lower bound, the highest for an upper one. A
+    self-loop of reward 0 with negative rewards makes lower bounds err nearly always (docs/coverage.md).
     """
 
     name: ClassVar[str] = "tabular"
 
     n_states: int | None = None  # None: as many as the logs hold
     n_actions: int | None = None
-    unseen: Unseen = "worst"
+    unseen: Unseen = "self-loop"
     unseen_reward: float | None = None
 
     def __post_init__(self) -> None:

@@ -1,0 +1,68 @@
+"""How far to trust a model: what it leaves unexplained on data it was not fitted to, weighted towards the candidate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tightrope.dataset import Array
+from tightrope.estimators.base import Anchor
+from tightrope.estimators.doubly_robust import cross_fitted, td_errors
+from tightrope.estimators.weighted import PDWIS
+from tightrope.models import Model
+from tightrope.models import model as find_model
+from tightrope.models.tabular import TabularData
+from tightrope.problem import Problem
+from tightrope.records import ModelCheck
+from tightrope.statistic import standard_error
+
+CONTRADICTED = 3.0  # standard errors between what the model says and what the weighted logs say
+UNSEEN = 0.01  # of the candidate's steps in the model, on pairs never logged
+TINY = 1e-12
+
+
+def check_model(problem: Problem, chosen: str | Model, anchor: Anchor, folds: int = 5) -> ModelCheck:
+    """Compare the model with the logs it was not fitted to.
+
+    The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: in expectation the model's bias. The
+    plain TD errors, in-sample and held-out, show over-fitting without any ratio.
+    """
+    data, model = problem.dataset, find_model(chosen, problem)
+    prepared = model.prepare(problem, anchor=anchor)
+    shared = td_errors(data, *prepared.control_variates(np.ones(data.n_trajectories)))
+    held_out = td_errors(data, *cross_fitted(data, prepared, folds))
+    correction, error = _correction(problem, held_out)
+    unseen = prepared.unseen_mass() if isinstance(prepared, TabularData) else None
+    scale = float(np.std(data.rewards)) or 1.0
+    result = ModelCheck(
+        model=model.name,
+        correction=correction,
+        correction_error=error,
+        training_error=float(np.sqrt(np.square(shared).mean())),
+        held_out_error=float(np.sqrt(np.square(held_out).mean())),
+        unseen_mass=unseen,
+        residue_free=bool(np.abs(shared).max() <= TINY * max(scale, float(np.abs(data.rewards).max()))),
+    )
+    return ModelCheck(**{**vars(result), "warnings": tuple(_warnings(result))})
+
+
+def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
+    """PDWIS of the TD errors in place of the rewards, and its standard error."""
+    data = replace(problem.dataset, rewards=deltas, reward_range=None, return_range=None)
+    statistic = PDWIS()(Problem(data, problem.policy))
+    return statistic.estimate, standard_error(statistic.influence())
+
+
+def _warnings(check: ModelCheck) -> list[str]:
+    warnings = []
+    if abs(check.correction) > CONTRADICTED * check.correction_error > 0:
+        warnings.append(
+            f"model-contradicted: weighted towards the candidate, the logs differ from the {check.model} model by "
+            f"{check.correction:.3g} ± {check.correction_error:.2g}"
+        )
+    if check.unseen_mass is not None and check.unseen_mass > UNSEEN:
+        warnings.append(
+            f"unseen-pairs: {check.unseen_mass:.1%} of the candidate's steps in the model fall on pairs never logged"
+        )
+    return warnings
