@@ -21,7 +21,9 @@ from tightrope.records import Bound, Overlap, Side
 PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
 EXACT_PREFERENCE = ("betting", "cut", "anderson", "empirical-bernstein", "hoeffding")
 SELF_NORMALISED = ("wis", "pdwis")
+AGAINST_MODEL = ("model-contradicted", "unseen-pairs", "unlogged-actions", "no-correction")
 BREAKS_BOOTSTRAP = (
+    "no-overlap",
     "low-overlap",
     "one-trajectory",
     "heavy-tail",
@@ -64,16 +66,19 @@ def spread_warning(
 def advise(bounds: Sequence[Bound], found: Overlap, side: Side, dataset: TrajectoryDataset) -> tuple[str, int | None]:
     """A line of advice and which bound of this side it points to; None when this data cannot answer."""
     mine = {i: bound for i, bound in enumerate(bounds) if bound.side == side}
-    if any(_has(bound, ("mean-ratio",)) for bound in mine.values()):
-        return (
-            "This data cannot answer: the importance ratios do not average to 1, so the logged probabilities are wrong "
-            "or the trajectories that matter are missing.",
-            None,
-        )
-    exact, sound = _best_exact(mine, dataset), _best_sound(mine, dataset)
+    exact = _best_exact(mine, dataset)
+    sound = _best_sound({i: bound for i, bound in mine.items() if bound.estimator != "mb"}, dataset)
     if sound is not None:
         return _believe_approximate(mine, sound, exact, found)
     why = _why_not(mine)
+    also = f" Without trusting a model: {_name(mine[exact])}." if exact is not None else ""
+    model = _best_sound({i: bound for i, bound in mine.items() if bound.estimator == "mb"}, dataset)
+    if model is not None:
+        return (
+            f"Believe {_name(mine[model])}, if you believe the model: {why}; nothing in the logs contradicts the model, "
+            f"but this bound rests on it alone.{also}",
+            model,
+        )
     if exact is not None:
         return f"Believe {_name(mine[exact])}, which holds at any n{why and ': '}{why}.", exact
     says = "" if why else "no bound improves on what is possible anyway"
@@ -82,7 +87,7 @@ def advise(bounds: Sequence[Bound], found: Overlap, side: Side, dataset: Traject
 
 def _order(dataset: TrajectoryDataset) -> tuple[str, ...]:
     """Estimators by preference; IS counts from a declared range of the return, PDIS better from one of the rewards."""
-    return ("pdwis", "wis", *(("is", "pdis") if dataset.return_range is not None else ("pdis", "is")))
+    return ("wdr", "pdwis", "dr", "wis", *(("is", "pdis") if dataset.return_range is not None else ("pdis", "is")))
 
 
 def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
@@ -90,21 +95,22 @@ def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | Non
     exact = [i for i, bound in mine.items() if bound.guarantee == "exact"]
     places = {i: (_place(mine[i].method, EXACT_PREFERENCE), _place(mine[i].estimator, _order(dataset))) for i in exact}
     first = min(exact, key=places.__getitem__, default=None)
-    return None if first is None or _has(mine[first], ("vacuous",)) else first
+    return None if first is None or _has(mine[first], ("vacuous", "mean-ratio")) else first
 
 
 def _best_sound(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
     """The first approximate bound in the fixed order that no warning speaks against."""
-    against = (*BREAKS_BOOTSTRAP, "skew", "bca-degenerate", "vacuous")
-    # Skew seen by one self-normalised bound is a reason against all of them: they share their weights.
-    skewed = any(bound.estimator in SELF_NORMALISED and _has(bound, ("skew",)) for bound in mine.values())
+    against = (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, "skew", "bca-degenerate", "vacuous")
+    # Skew seen by one bound is a reason against its estimator, and WIS and PDWIS share their weights.
+    skewed = {bound.estimator for bound in mine.values() if _has(bound, ("skew",))}
+    skewed |= set(SELF_NORMALISED) if skewed & set(SELF_NORMALISED) else set()
     sound = [
         i
         for i, bound in mine.items()
         if bound.guarantee == "approximate"
         and np.isfinite(bound.value)
         and not _has(bound, against)
-        and not (skewed and bound.estimator in SELF_NORMALISED)
+        and bound.estimator not in skewed
     ]
     order = _order(dataset)
     return min(
@@ -128,12 +134,17 @@ def _believe_approximate(
 
 def _why_not(mine: dict[int, Bound]) -> str:
     """Why no approximate bound is believed; empty when none was asked for."""
+    if any(_has(bound, ("mean-ratio",)) for bound in mine.values()):
+        return (
+            "the importance ratios do not average to 1, so the logged probabilities are wrong or the trajectories that "
+            "matter are missing"
+        )
     approximate = [bound for bound in mine.values() if bound.guarantee == "approximate"]
     if not approximate:
         return ""
     codes = {code for bound in approximate for code in _codes(bound)}
-    broken = [code for code in (*BREAKS_BOOTSTRAP, "skew", "vacuous") if code in codes]
-    return f"the bootstrap is not to be trusted here ({', '.join(broken)})"
+    broken = [code for code in (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, "skew", "vacuous") if code in codes]
+    return f"resampling the weighted logs is not to be trusted here ({', '.join(broken) or 'none of it was computed'})"
 
 
 def _help(mine: dict[int, Bound], dataset: TrajectoryDataset) -> str:

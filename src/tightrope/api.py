@@ -113,21 +113,24 @@ def evaluate(
         pairs = [pair for pair in pairs if is_valid(*pair)]
     sides: tuple[Side, ...] = ("lower", "upper") if side == "both" else (side,)
     bounds: list[Bound] = []
-    skipped: dict[tuple[str, str], str] = {}
+    skipped: dict[tuple[str, str], TightropeError] = {}
+    check = None
     for each in sides:
-        for pair, result in zip(pairs, bounds_of(problem, found, pairs, each, settings), strict=True):
+        results, check = bounds_of(problem, found, pairs, each, settings)
+        for pair, result in zip(pairs, results, strict=True):
             if isinstance(result, Bound):
                 bounds.append(result)
             else:
-                skipped[pair[0].name, pair[1].name] = str(result)
+                skipped[pair[0].name, pair[1].name] = result
     if not bounds:
-        raise BoundError(_reasons(skipped))
+        raise _reasons(skipped)
     advice = [advise(bounds, found, each, dataset) for each in sides]
     return Evaluation(
         bounds=tuple(bounds),
-        skipped=tuple((*pair, why) for pair, why in skipped.items()),
+        skipped=tuple((*pair, str(why)) for pair, why in skipped.items()),
         summary=summarize(dataset),
         overlap=found,
+        model_check=check,
         advice="\n".join(dict.fromkeys(text for text, _ in advice)),
         believe=tuple(index for _, index in advice if index is not None),
         true_value=true_value,
@@ -139,12 +142,14 @@ def evaluate(
     )
 
 
-def _reasons(skipped: dict[tuple[str, str], str]) -> str:
-    """Each reason once, with the pairs it concerns."""
+def _reasons(skipped: dict[tuple[str, str], TightropeError]) -> TightropeError:
+    """Why there is no bound at all: the one reason itself, or each reason once with the pairs it concerns."""
     pairs: dict[str, list[str]] = {}
     for (estimator, method), why in skipped.items():
-        pairs.setdefault(why, []).append(f"{estimator} with {method}")
-    return "; ".join(f"{', '.join(names)}: {why}" if len(pairs) > 1 else why for why, names in pairs.items())
+        pairs.setdefault(str(why), []).append(f"{estimator} with {method}")
+    if len(pairs) == 1:
+        return next(iter(skipped.values()))
+    return BoundError("; ".join(f"{', '.join(names)}: {why}" for why, names in pairs.items()))
 
 
 def _one(
@@ -157,7 +162,7 @@ def _one(
 ) -> Bound:
     problem = Problem(dataset, policy)
     pair = (find_estimator(estimator), find_method(method))
-    (result,) = bounds_of(problem, overlap(problem), [pair], side, settings)
+    (result,), _ = bounds_of(problem, overlap(problem), [pair], side, settings)
     if isinstance(result, TightropeError):
         raise result
     return result

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.dataset import Array, TrajectoryDataset
-from tightrope.errors import PolicyError
+from tightrope.errors import DataError, PolicyError
 from tightrope.policy import DiscretePolicy, GaussianPolicy
 from tightrope.problem import Problem
 from tightrope.records import Overlap, Summary
@@ -19,8 +19,16 @@ OFF_MEAN = 5.0  # standard errors between the mean ratio and 1
 
 
 def overlap(problem: Problem) -> Overlap:
-    """Effective sample size and heaviest share per step, tail index, support, and what to be warned of."""
-    data, ratios = problem.dataset, problem.ratios
+    """Effective sample size and heaviest share per step, tail index, support, and what to be warned of.
+
+    Where there are no ratios at all (no behaviour probabilities, no common support) the record says so: a model may
+    still answer.
+    """
+    data = problem.dataset
+    try:
+        ratios = problem.ratios
+    except DataError as error:
+        return _no_overlap(problem, error)
     sums, squares = np.zeros(data.horizon), np.zeros(data.horizon)
     final = np.empty(data.n_trajectories)
     for start, stop in data.chunks():
@@ -29,18 +37,26 @@ def overlap(problem: Problem) -> Overlap:
         relative = np.exp(logs - ratios.log_max)
         sums += relative.sum(axis=0)
         squares += np.square(relative).sum(axis=0)
-    mean, error = _mean_ratio(final)
+    mean, mean_error = _mean_ratio(final)
     result = Overlap(
         effective_sample_size=_floats(sums**2 / squares),
         largest_share=_floats(1.0 / sums),
         zero_share=float(np.isneginf(final).mean()),
         pareto_k=pareto_k(final),
         mean_ratio=mean,
-        mean_ratio_error=error,
+        mean_ratio_error=mean_error,
         unlogged_mass=unlogged_mass(problem),
         infinite_variance=infinite_variance(problem),
     )
     return Overlap(**{**vars(result), "warnings": tuple(_warnings(result, data.n_trajectories))})
+
+
+def _no_overlap(problem: Problem, error: DataError) -> Overlap:
+    if problem.policy is None:  # neither ratios nor a policy to put into a model: nothing can answer
+        raise error
+    horizon, none = problem.dataset.horizon, float("nan")
+    mass = unlogged_mass(problem)
+    return Overlap((0.0,) * horizon, (none,) * horizon, 1.0, None, none, none, mass, False, (f"no-overlap: {error}",))
 
 
 def _warnings(found: Overlap, n: int) -> list[str]:

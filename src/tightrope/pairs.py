@@ -13,8 +13,10 @@ from tightrope.bounds.base import BootstrapBound, ExactBound, is_exact, rank
 from tightrope.engines import Replicates, replicate
 from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator
+from tightrope.estimators.check import check_model
+from tightrope.models import Model, TabularModel, has_tabular
 from tightrope.problem import Problem
-from tightrope.records import Bound, Overlap, Side
+from tightrope.records import Bound, ModelCheck, Overlap, Side
 from tightrope.resampling import scheme
 from tightrope.settings import Settings
 from tightrope.statistic import FittedStatistic, standard_error
@@ -24,10 +26,12 @@ Pair = tuple[Estimator, Method]
 
 def bounds_of(
     problem: Problem, found: Overlap, pairs: Sequence[Pair], side: Side, settings: Settings
-) -> list[Bound | TightropeError]:
-    """One bound, or the reason why there is none, for each pair; all bootstraps on the same weights."""
+) -> tuple[list[Bound | TightropeError], ModelCheck | None]:
+    """One bound, or the reason why there is none, for each pair, all bootstraps on the same weights; and how the model
+    that was used fared.
+    """
     _check_max_ratio(problem, settings)
-    work = _Work(problem, found, side, settings)
+    work = Work(problem, found, side, settings)
     work.draw(pairs)
     results: list[Bound | TightropeError] = []
     for estimator, method in pairs:
@@ -35,7 +39,7 @@ def bounds_of(
             results.append(work.bound(estimator, method))
         except TightropeError as error:
             results.append(error)
-    return results
+    return results, next(iter(work.checks.values()), None)
 
 
 def is_valid(estimator: Estimator, method: Method) -> bool:
@@ -44,7 +48,7 @@ def is_valid(estimator: Estimator, method: Method) -> bool:
 
 
 def _check_max_ratio(problem: Problem, settings: Settings) -> None:
-    if settings.max_ratio is None:
+    if settings.max_ratio is None or problem.dataset.behavior_log_probs is None:
         return
     largest = problem.ratios.log_max.max()
     if largest > np.log(settings.max_ratio) + 1e-9:
@@ -54,7 +58,7 @@ def _check_max_ratio(problem: Problem, settings: Settings) -> None:
         )
 
 
-class _Work:
+class Work:
     """The statistics and replicates of one side, shared by all pairs."""
 
     def __init__(self, problem: Problem, found: Overlap, side: Side, settings: Settings):
@@ -62,8 +66,10 @@ class _Work:
         self.statistics: dict[Estimator, FittedStatistic] = {}
         self.replicates: dict[Estimator, Replicates] = {}
         self.failures: dict[Estimator, TightropeError] = {}
+        self.checks: dict[str | Model, ModelCheck] = {}
 
     def anchored(self, estimator: Estimator) -> Estimator:
+        """The estimator for this side."""
         return estimator.anchored("low" if self.side == "lower" else "high")
 
     def draw(self, pairs: Sequence[Pair]) -> None:
@@ -122,6 +128,7 @@ class _Work:
         warnings = [
             *self.problem.dataset.notes,
             *self._overlap_warnings(estimator),
+            *self._model_warnings(estimator),
             *spread_warning(influence, replicates.estimate, self.side, settings.confidence, second_order=second_order),
             *self._out_of_range(replicates.estimate, value),
         ]
@@ -187,6 +194,30 @@ class _Work:
         if getattr(estimator, "uses_ratios", True):
             return self.found.warnings
         return tuple(text for text in self.found.warnings if text.startswith("unlogged"))
+
+    def _model_warnings(self, estimator: Estimator) -> tuple[str, ...]:
+        """What speaks against the model concerns who relies on it alone; who corrects it needs something to correct."""
+        check = self.check(estimator)
+        if check is None:
+            return ()
+        if not getattr(estimator, "uses_ratios", True):
+            return check.warnings
+        if getattr(estimator, "fit", "cross") != "cross" and check.residue_free:
+            return (
+                "no-correction: fitted to the data it corrects, the model leaves no error at all, so nothing is corrected "
+                'and its guess for unseen pairs stands; use fit="cross"',
+            )
+        return ()
+
+    def check(self, estimator: Estimator) -> ModelCheck | None:
+        """How the estimator's model fares on the logs; only for tabular models, where it costs little."""
+        chosen = getattr(estimator, "model", None)
+        tabular = isinstance(chosen, TabularModel) or (chosen in ("auto", "tabular") and has_tabular(self.problem))
+        if chosen is None or not tabular:
+            return None
+        if chosen not in self.checks:
+            self.checks[chosen] = check_model(self.problem, chosen, "low" if self.side == "lower" else "high")
+        return self.checks[chosen]
 
     def _out_of_range(self, estimate: float, value: float) -> list[str]:
         """An estimate or bound beyond what was declared possible says so itself."""

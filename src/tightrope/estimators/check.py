@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tightrope.dataset import Array
+from tightrope.errors import DataError
 from tightrope.estimators.base import Anchor
 from tightrope.estimators.doubly_robust import cross_fitted, td_errors
 from tightrope.estimators.weighted import PDWIS
@@ -25,8 +26,8 @@ TINY = 1e-12
 def check_model(problem: Problem, chosen: str | Model, anchor: Anchor, folds: int = 5) -> ModelCheck:
     """Compare the model with the logs it was not fitted to.
 
-    The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: in expectation the model's bias. The
-    plain TD errors, in-sample and held-out, show over-fitting without any ratio.
+    The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: in expectation the model's bias.
+    The plain TD errors, in-sample and held-out, show over-fitting without any ratio.
     """
     data, model = problem.dataset, find_model(chosen, problem)
     prepared = model.prepare(problem, anchor=anchor)
@@ -48,7 +49,11 @@ def check_model(problem: Problem, chosen: str | Model, anchor: Anchor, folds: in
 
 
 def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
-    """PDWIS of the TD errors in place of the rewards, and its standard error."""
+    """PDWIS of the TD errors in place of the rewards, and its standard error; unknown where there is no overlap."""
+    try:
+        _ = problem.ratios
+    except DataError:
+        return float("nan"), float("nan")
     data = replace(problem.dataset, rewards=deltas, reward_range=None, return_range=None)
     statistic = PDWIS()(Problem(data, problem.policy))
     return statistic.estimate, standard_error(statistic.influence())
