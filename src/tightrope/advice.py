@@ -75,8 +75,8 @@ def advise(bounds: Sequence[Bound], found: Overlap, side: Side, dataset: Traject
     model = _best_sound({i: bound for i, bound in mine.items() if bound.estimator == "mb"}, dataset)
     if model is not None:
         return (
-            f"Believe {_name(mine[model])}, if you believe the model: {why}; nothing in the logs contradicts the model, "
-            f"but this bound rests on it alone.{also}",
+            f"Believe {_name(mine[model])}, if you believe the model: {why}; nothing in the logs contradicts the "
+            f"model, but this bound rests on it alone.{also}",
             model,
         )
     if exact is not None:
@@ -101,8 +101,8 @@ def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | Non
 def _best_sound(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
     """The first approximate bound in the fixed order that no warning speaks against."""
     against = (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, "skew", "bca-degenerate", "vacuous")
-    # Skew seen by one bound is a reason against its estimator, and WIS and PDWIS share their weights.
-    skewed = {bound.estimator for bound in mine.values() if _has(bound, ("skew",))}
+    # Skewed weights seen by one bound are a reason against its estimator, and WIS and PDWIS share theirs.
+    skewed = {bound.estimator for bound in mine.values() if _has(bound, ("skew",)) and bound.estimator != "mb"}
     skewed |= set(SELF_NORMALISED) if skewed & set(SELF_NORMALISED) else set()
     sound = [
         i

@@ -157,7 +157,7 @@ def inspect(
 
 @app.command(epilog=EXITS)
 def demo(
-    problem: Annotated[str, typer.Option(help="walker, bonus, decline or clinic.")] = "walker",
+    problem: Annotated[str, typer.Option(help="walker, bonus, decline, clinic or cliff.")] = "walker",
     n: Annotated[int, typer.Option(help="Episodes to log.")] = 1000,
     seed: SeedOption = 0,
     save: Annotated[Path | None, typer.Option(help="Also write the logs here (.parquet or .csv).")] = None,
@@ -171,7 +171,7 @@ def demo(
         from tightrope.domains import small
 
         chosen = small(problem)
-        dataset = chosen.mdp.simulate(chosen.behavior, n, rng=np.random.default_rng(seed), candidate=chosen.candidate)
+        dataset = chosen.logs(n, rng=np.random.default_rng(seed))
         if save is not None:
             tightrope.write(dataset, save)
         if not json:
@@ -193,7 +193,27 @@ def demo(
             f"\nThe same from the file:\n  tightrope evaluate {save} --horizon {dataset.horizon} --discount "
             f"{dataset.discount:g} {ranges}"
         )
+    if not json and save is None:
+        _show_situations(seed)
     _leave(result)
+
+
+def _show_situations(seed: int) -> None:
+    """What is advised where different answers are called for, beside the truth."""
+    import numpy as np
+    from rich.console import Console
+
+    import tightrope
+    from tightrope.domains import situations
+    from tightrope.report.table import situations_table
+
+    results = []
+    for number, problem in enumerate(situations()):
+        dataset = problem.logs(500, rng=np.random.default_rng([seed, number]))
+        results.append(
+            (problem.name, problem.about, tightrope.evaluate(dataset, problem.candidate, true_value=problem.true_value))
+        )
+    Console().print(situations_table(results))
 
 
 def _load(

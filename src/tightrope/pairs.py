@@ -204,8 +204,8 @@ class Work:
             return check.warnings
         if getattr(estimator, "fit", "cross") != "cross" and check.residue_free:
             return (
-                "no-correction: fitted to the data it corrects, the model leaves no error at all, so nothing is corrected "
-                'and its guess for unseen pairs stands; use fit="cross"',
+                "no-correction: fitted to the data it corrects, the model leaves no error at all, so nothing is "
+                'corrected and its guess for unseen pairs stands; use fit="cross"',
             )
         return ()
 
@@ -216,7 +216,12 @@ class Work:
         if chosen is None or not tabular:
             return None
         if chosen not in self.checks:
-            self.checks[chosen] = check_model(self.problem, chosen, "low" if self.side == "lower" else "high")
+            self.checks[chosen] = check_model(
+                self.problem,
+                chosen,
+                "low" if self.side == "lower" else "high",
+                effective=self.found.effective_sample_size[-1],
+            )
         return self.checks[chosen]
 
     def _out_of_range(self, estimate: float, value: float) -> list[str]:

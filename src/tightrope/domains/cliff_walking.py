@@ -2,8 +2,8 @@
 
 Four rows of twelve cells; each step costs 1, the cliff in the last row costs 100 and sends the walker back to the
 start, the goal in the corner ends the episode. Both policies follow the edge and stray at random, the behaviour policy
-more. A tabular model fitted to its own data explains deterministic moves without residue: what it says of pairs it never
-saw is all that is left to be wrong, and no correction acts on it.
+more. A tabular model fitted to its own data explains deterministic moves without residue: what it says of pairs it
+never saw is all that is left to be wrong, and no correction acts on it.
 """
 
 from __future__ import annotations

@@ -7,11 +7,12 @@ the weighted returns are skewed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from tightrope.dataset import TrajectoryDataset
 from tightrope.domains.cliff_walking import HORIZON, along_the_edge, cliff_walking
 from tightrope.domains.finite import FiniteMDP
 from tightrope.errors import TightropeError
@@ -28,11 +29,25 @@ class SmallProblem:
     behavior: TabularPolicy
     candidate: TabularPolicy
     max_ratio: float  # no importance ratio can exceed it
+    observe: tuple[int, ...] | None = None  # what is logged of each state, where some of it is hidden
+    needs: str = ""  # which answer the logs call for
 
     @cached_property
     def true_value(self) -> float:
         """The candidate's value, exactly."""
-        return self.mdp.value(self.candidate)
+        return self.mdp.value(self._seen(self.candidate))
+
+    def logs(self, n: int, *, rng: np.random.Generator) -> TrajectoryDataset:
+        """n episodes of the behaviour policy, as the logger sees them."""
+        data = self.mdp.simulate(self._seen(self.behavior), n, rng=rng, candidate=self._seen(self.candidate))
+        if self.observe is None:
+            return data
+        assert data.states is not None
+        return replace(data, states=np.array(self.observe)[data.states], final_states=None)
+
+    def _seen(self, policy: TabularPolicy) -> TabularPolicy:
+        """A policy over what is seen as one over states."""
+        return policy if self.observe is None else TabularPolicy(policy.table[list(self.observe)])
 
 
 def _walker() -> SmallProblem:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tightrope.dataset import Array
+from tightrope.diagnostics import FEW_EFFECTIVE
 from tightrope.errors import DataError
 from tightrope.estimators.base import Anchor
 from tightrope.estimators.doubly_robust import cross_fitted, td_errors
@@ -23,11 +24,14 @@ UNSEEN = 0.01  # of the candidate's steps in the model, on pairs never logged
 TINY = 1e-12
 
 
-def check_model(problem: Problem, chosen: str | Model, anchor: Anchor, folds: int = 5) -> ModelCheck:
+def check_model(
+    problem: Problem, chosen: str | Model, anchor: Anchor, *, effective: float, folds: int = 5
+) -> ModelCheck:
     """Compare the model with the logs it was not fitted to.
 
     The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: in expectation the model's bias.
-    The plain TD errors, in-sample and held-out, show over-fitting without any ratio.
+    With few effective trajectories it is noise and counts for nothing. The plain TD errors, in-sample and held-out,
+    show over-fitting without any ratio.
     """
     data, model = problem.dataset, find_model(chosen, problem)
     prepared = model.prepare(problem, anchor=anchor)
@@ -45,7 +49,7 @@ def check_model(problem: Problem, chosen: str | Model, anchor: Anchor, folds: in
         unseen_mass=unseen,
         residue_free=bool(np.abs(shared).max() <= TINY * max(scale, float(np.abs(data.rewards).max()))),
     )
-    return ModelCheck(**{**vars(result), "warnings": tuple(_warnings(result))})
+    return ModelCheck(**{**vars(result), "warnings": tuple(_warnings(result, effective))})
 
 
 def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
@@ -59,9 +63,9 @@ def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
     return statistic.estimate, standard_error(statistic.influence())
 
 
-def _warnings(check: ModelCheck) -> list[str]:
+def _warnings(check: ModelCheck, effective: float) -> list[str]:
     warnings = []
-    if abs(check.correction) > CONTRADICTED * check.correction_error > 0:
+    if effective >= FEW_EFFECTIVE and abs(check.correction) > CONTRADICTED * check.correction_error > 0:
         warnings.append(
             f"model-contradicted: weighted towards the candidate, the logs differ from the {check.model} model by "
             f"{check.correction:.3g} ± {check.correction_error:.2g}"

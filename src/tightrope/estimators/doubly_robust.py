@@ -63,7 +63,7 @@ class _DoublyRobust:
 
     def __call__(self, problem: Problem) -> SumStatistic | RefitStatistic:
         """The statistic of the candidate's value."""
-        data = problem.dataset
+        data, _ = problem.dataset, problem.ratios  # no overlap, no correction: refuse before fitting anything
         prepared = find_model(self.model, problem).prepare(problem, anchor=self.anchor)
         combine = self.combine(data)
 

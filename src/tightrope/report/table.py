@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -117,6 +119,25 @@ def summary_table(summary: Summary, overlap: Overlap | None) -> Group:
         table.add_row(Text(name, style="bold"), value)
     warnings = [*summary.notes, *(overlap.warnings if overlap else ())]
     return Group(table, *(Text(f"! {text}", style="yellow") for text in warnings))
+
+
+def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
+    """Situations that call for different answers: what is advised, beside the truth."""
+    table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in ("situation", "advised"):
+        table.add_column(name)
+    for name in ("lower", "true value"):
+        table.add_column(name, justify="right")
+    table.add_column("holds")
+    for name, about, result in results:
+        advised = [result.bounds[index] for index in result.believe]
+        assert result.true_value is not None
+        words = f"{advised[0].estimator}, {advised[0].method}" if advised else "none: the logs cannot answer"
+        value, right = "–", "–"
+        if advised:
+            value, right = _number(advised[0].value), "yes" if holds(advised[0], result.true_value) else "NO"
+        table.add_row(f"{name}: {about}", words, value, _number(result.true_value), right)
+    return Group(Text("\nFour situations that call for different answers:", style="bold"), table)
 
 
 def _range(declared: tuple[float, float] | None) -> str:
