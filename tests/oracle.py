@@ -21,6 +21,7 @@ class Episode:
     terminated: bool
     states: list[int] | None = None
     actions: list[int] | None = None
+    final: int | None = END  # the state after the last step
 
     def ratio(self, t: int) -> float:
         """The product of the step ratios of actions 0..t; a finished episode keeps its last one."""
@@ -70,7 +71,7 @@ class Mdp:
             t = len(done)
             if state is END or t == self.horizon:
                 states, actions, rewards, b, e = (list(column) for column in zip(*done, strict=True))
-                yield p, Episode(rewards, b, e, state is END, states, actions)
+                yield p, Episode(rewards, b, e, state is END, states, actions, state)
                 return
             b, e = self.behavior(state, t), self.candidate(state, t)
             for action in range(len(b)):

@@ -1,5 +1,4 @@
-"""The model-based estimator: the candidate's value in a model fitted to the logs, fitted anew under every "
-"weight row."""
+"""The model-based estimator: the candidate's value in a model fitted to the logs, anew under every weight row."""
 
 from __future__ import annotations
 

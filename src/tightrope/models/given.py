@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tightrope.dataset import Array
 from tightrope.errors import DataError, PolicyError
+from tightrope.models.tabular import numbered
 from tightrope.policy import DiscretePolicy
 from tightrope.problem import Problem
 
@@ -33,23 +34,22 @@ class GivenValues:
     def prepare(self, problem: Problem, *, anchor: str) -> PreparedGiven:
         """Look the logged steps up once."""
         data, policy = problem.dataset, problem.policy
-        if not isinstance(policy, DiscretePolicy) or data.states is None or data.actions is None:
-            raise PolicyError("given q_values need logged integer states and actions and a policy that lists its probs")
-        times = data.times
-        table = (
-            self.q_values
-            if self.q_values.ndim == 3
-            else np.broadcast_to(self.q_values, (data.horizon, *self.q_values.shape))
-        )
-        if len(table) < data.horizon or data.states.max() >= table.shape[1] or data.actions.max() >= table.shape[2]:
+        if not isinstance(policy, DiscretePolicy):
+            raise PolicyError("given q_values need a policy that lists its probs, since v̂ is their average")
+        states, actions, times = numbered("state", data.states), numbered("action", data.actions), data.times
+        table = self.q_values
+        if table.ndim == 2:
+            table = np.broadcast_to(table, (data.horizon, *table.shape))
+        if len(table) < data.horizon or states.max() >= table.shape[1] or actions.max() >= table.shape[2]:
             raise DataError(
                 f"q_values has shape {self.q_values.shape}; the logs need horizon {data.horizon}, states up to "
-                f"{data.states.max()} and actions up to {data.actions.max()}"
+                f"{states.max()} and actions up to {actions.max()}"
             )
-        rows = table[times, data.states]  # (N, A)
-        values = (policy.probs(data.states, times) * rows).sum(axis=1)
-        first = data.offsets[:-1]
-        return PreparedGiven(rows[np.arange(data.n_steps), data.actions], values, values[first])
+        rows, probs = table[times, states], policy.probs(states, times)  # (N, A) each
+        if probs.shape != rows.shape:
+            raise DataError(f"q_values are of {rows.shape[1]} actions, the policy {probs.shape[1]}; one each expected")
+        values = (probs * rows).sum(axis=1)
+        return PreparedGiven(rows[np.arange(data.n_steps), actions], values, values[data.offsets[:-1]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,5 +77,6 @@ class PreparedGiven:
 
     def influences(self, weights: Array) -> Array:
         """(v̂_0(S_0) − V̂) / Σw."""
-        slopes: Array = (self.start_values - self.values(weights)[:, None]) / weights.sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            slopes: Array = (self.start_values - self.values(weights)[:, None]) / weights.sum(axis=1, keepdims=True)
         return slopes

@@ -1,14 +1,14 @@
 """The tabular model: maximum-likelihood transitions, start distribution and rewards over finite states and actions.
 
 Fitted from weighted trajectories, so that a refit per replicate is a count, a division and a backward induction, done
-for sixteen replicates at a time. What the model says of a pair that the (re)sample does not hold is an explicit choice.
+for eight replicates at a time. What the model says of a pair that the (re)sample does not hold is an explicit choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -44,11 +44,13 @@ class TabularModel:
     def __post_init__(self) -> None:
         if self.unseen not in _UNSEEN:
             raise DataError(f"unseen is {self.unseen!r}; known: {', '.join(_UNSEEN)}")
+        if self.unseen_reward is not None and not np.isfinite(self.unseen_reward):
+            raise DataError(f"unseen_reward is {self.unseen_reward}; a finite number, or None, expected")
 
     def prepare(self, problem: Problem, *, anchor: str) -> TabularData:
         """The logs in the form that counting needs; refuses logs and policies that are not finite."""
         data, policy = problem.dataset, problem.policy
-        states, actions = _finite("state", data.states), _finite("action", data.actions)
+        states, actions = numbered("state", data.states), numbered("action", data.actions)
         if not isinstance(policy, DiscretePolicy):
             raise PolicyError(
                 "a tabular model evaluates the candidate in states that were not logged with these actions: it "
@@ -79,12 +81,13 @@ class TabularModel:
 _UNKNOWN, _END = -1, -2
 
 
-def _finite(name: str, values: npt.NDArray[np.generic] | None) -> IntArray:
+def numbered(name: str, values: npt.NDArray[Any] | None) -> IntArray:
+    """The logged states or actions as integers from 0, (N,)."""
     if values is None or values.ndim != 1 or values.dtype.kind not in "iub":
         held = "none" if values is None else f"{values.dtype} of shape {values.shape}"
-        raise DataError(f"a tabular model needs one integer {name} per step; the logs hold {held}")
+        raise DataError(f"a table needs one integer {name} per step; the logs hold {held}")
     if values.min() < 0:
-        raise DataError(f"{name} {values.min()} is below 0; a tabular model numbers them from 0")
+        raise DataError(f"{name} {values.min()} is below 0; a table numbers them from 0")
     return values.astype(np.int64)
 
 
@@ -95,19 +98,21 @@ def _size(name: str, given: int | None, largest: int) -> int:
 
 
 def _following(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, IntArray]:
-    """The state after each step, (N,): _END after termination, _UNKNOWN where the logs stop; and the final "
-    "ones known."""
+    """The state after each step, (N,): _END or _UNKNOWN where there is none; and the final ones of open episodes.
+
+    Unless the logs hold the state after the horizon's last step for every episode that goes on, that step is unknown
+    for all, the ended ones too: keeping those that ended and not the others would count ends more often than they
+    happen.
+    """
+    last, going_on = data.offsets[1:] - 1, ~data.terminated
     following = np.append(states[1:], _UNKNOWN)
-    last = data.offsets[1:] - 1
-    following[last] = _UNKNOWN
-    final = np.zeros(0, dtype=np.int64)
-    if data.final_states is not None and data.final_states.dtype.kind in "iu":
-        open_ended = ~data.terminated
-        final = data.final_states[open_ended].astype(np.int64)
-        final = np.where(final >= 0, final, _UNKNOWN)
-        following[last[open_ended]] = final
-    following[last[data.terminated]] = _END
-    return following, final
+    following[last] = _END
+    final = data.final_states
+    if final is None or final.ndim != 1 or final.dtype.kind not in "iu" or (final[going_on] < 0).any():
+        following[last[data.lengths == data.horizon]] = _UNKNOWN
+        return following, np.zeros(0, dtype=np.int64)
+    following[last[going_on]] = final[going_on]
+    return following, final[going_on].astype(np.int64)
 
 
 def _policy_table(policy: DiscretePolicy, n_states: int, n_actions: int, horizon: int) -> Array:
@@ -212,7 +217,10 @@ class TabularData:
         return result
 
     def unseen_mass(self) -> float:
-        """The share of the candidate's steps, in the model of all logs, that fall on pairs never logged."""
+        """The share of the candidate's steps, in the model of all logs, that fall on pairs never logged.
+
+        Nothing is known of what follows such a step, so it is the last one counted, whatever ``unseen`` says.
+        """
         ((_, fit),) = self._fits(np.ones((1, self.n_trajectories)))
         visits, unseen = fit.occupancies()
         return float(unseen / visits) if visits > 0 else 0.0
@@ -321,7 +329,9 @@ class TabularFit:
             later[t] = values
         total = self.start_counts.sum(axis=0)
         occupancy, following = np.zeros((n_states + 1, lanes)), np.zeros((n_states + 1, lanes))
-        occupancy[:-1] = self.start_counts / total
+        with np.errstate(invalid="ignore", divide="ignore"):  # no weight, no value
+            occupancy[:-1] = self.start_counts / total
+            start_slope = (later[0, :-1] - self._average(later[0])) / total
         pair_gain, arc_gain = np.zeros(self.rewards.shape), np.zeros(self.arcs.shape)
         for t in range(horizon):
             kernels.occupy(
@@ -354,7 +364,6 @@ class TabularFit:
             arc_gain,
             slope,
         )
-        start_slope = (later[0, :-1] - self._average(later[0])) / total
         result = np.empty((data.n_trajectories, lanes))
         kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
         return result
