@@ -7,6 +7,7 @@ since products of sums lose digits otherwise.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from tightrope.dataset import Array, BoolArray, IntArray
 from tightrope.errors import DataError
 
 RIDGE = 1e-13  # of each scaled feature's variance: far below any error of estimation
+UNITS_FROM = 4096  # steps that say where features lie and how large they are; exactness does not matter there
+CHUNK_STEPS = 4096
 PIVOT = 1e-9  # a scaled feature of which less than this is new, given those before it, is redundant
 
 
@@ -50,22 +53,23 @@ class Gram:
                 f"{count} transitions cannot determine {p} features ({', '.join(names)}); log more episodes, give "
                 "final_states, or use fewer features"
             )
-        x, y = features[used], targets[used]
-        constant = np.flatnonzero((np.ptp(x, axis=0) == 0) & (x[0] != 0))
-        intercept = int(constant[0]) if len(constant) else None
-        (x_center, x_scale), (y_center, y_scale) = _units(x, intercept is not None), _units(y, intercept is not None)
+        intercept = _constant(features, used)
+        steps = np.flatnonzero(used)[:: max(1, count // UNITS_FROM)]
+        units = [_units(part[steps], intercept is not None) for part in (features, targets)]
+        (x_center, x_scale), (y_center, y_scale) = units
         if intercept is not None:
-            x_center[intercept], x_scale[intercept] = 0.0, x[0, intercept]
-        both = np.hstack([(features - x_center) / x_scale, (targets - y_center) / y_scale]) * used[:, None]
-        rows, columns = np.triu_indices(both.shape[1])
-        sums = np.empty((len(offsets) - 1, 1 + len(rows)))
-        for i, (start, stop) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
-            part = both[start:stop]
-            sums[i, 0] = np.count_nonzero(used[start:stop])
-            sums[i, 1:] = (part.T @ part)[rows, columns]
-        place = np.zeros((both.shape[1], both.shape[1]), dtype=np.int64)
-        place[rows, columns] = place[columns, rows] = np.arange(len(rows))
-        made = cls(sums, place, x_center, x_scale, y_center, y_scale, intercept)
+            x_center[intercept], x_scale[intercept] = 0.0, features[steps[0], intercept]
+        center, scale = np.append(x_center, y_center), np.append(x_scale, y_scale)
+        place, sums = _places(len(scale)), []
+        for start, stop in _chunks(offsets):
+            chunk = slice(int(offsets[start]), int(offsets[stop]))
+            both = np.hstack([features[chunk], targets[chunk]])
+            both -= center
+            both /= scale
+            if count < len(used):
+                both *= used[chunk, None]
+            sums.append(_sums(both, used[chunk], offsets[start : stop + 1] - chunk.start))
+        made = cls(np.concatenate(sums), place, x_center, x_scale, y_center, y_scale, intercept)
         made._check(names)
         return made
 
@@ -132,6 +136,41 @@ def clamped_cholesky(matrices: Array, floor: Array) -> tuple[Array, Array]:
         root = np.sqrt(np.where(sound, column[:, 0], 1.0))
         factor[:, j:, j] = np.where(sound[:, None], column / root[:, None], 0.0)
     return factor, pivots
+
+
+def _constant(features: Array, used: BoolArray) -> int | None:
+    """The first feature that is the same number, not 0, in all steps."""
+    for j, value in enumerate(features[np.argmax(used)]):
+        if value != 0 and (features[used, j] == value).all():
+            return j
+    return None
+
+
+def _places(width: int) -> IntArray:
+    """Where in the upper triangle, read by rows, each entry of a symmetric matrix stands."""
+    rows, columns = np.triu_indices(width)
+    place = np.zeros((width, width), dtype=np.int64)
+    place[rows, columns] = place[columns, rows] = np.arange(len(rows))
+    return place
+
+
+def _chunks(offsets: IntArray) -> list[tuple[int, int]]:
+    """Ranges of episodes of about CHUNK_STEPS steps."""
+    ends = np.unique(np.searchsorted(offsets, np.arange(CHUNK_STEPS, offsets[-1] + CHUNK_STEPS, CHUNK_STEPS)))
+    ends = np.minimum(ends, len(offsets) - 1)
+    return list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True))
+
+
+def _sums(both: Array, used: BoolArray, offsets: IntArray) -> Array:
+    """Counts and upper triangles of ZᵀZ of some episodes."""
+    width = both.shape[1]
+    products = np.empty((len(offsets) - 1, width, width))
+    for i, (start, stop) in enumerate(itertools.pairwise(offsets.tolist())):
+        part = both[start:stop]
+        np.matmul(part.T, part, out=products[i])
+    upper = np.flatnonzero(np.triu(np.ones((width, width))))
+    counts = np.add.reduceat(used.astype(np.float64), offsets[:-1])
+    return np.column_stack([counts, products.reshape(len(products), -1)[:, upper]])
 
 
 def _units(values: Array, centred: bool) -> tuple[Array, Array]:

@@ -38,8 +38,9 @@ class RolloutSettings:
     """What every model that is evaluated by roll-outs takes.
 
     ``reward`` and ``terminated`` are known functions of (states, actions, next_states, t), one row per transition;
-    where they are None the model learns them. A roll-out whose state leaves the logged range by more than ``blow_up``
-    times its width is ended there, with the worst reward on every step to come (the best, for an upper bound).
+    where they are None the model learns them. A roll-out whose state goes further than ``blow_up`` times the logged
+    range (of all logs, whatever their weights) is ended there, with the worst reward on every step to come (the best,
+    for an upper bound), and counted.
     """
 
     reward: Outcome | None = None

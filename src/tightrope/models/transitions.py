@@ -30,11 +30,12 @@ class Transitions:
     known: BoolArray  # (N,): whether the next state is
     actions: Anything  # (N,) or (N, k), as logged
     levels: IntArray | None  # the discrete actions logged, rising; None when actions are continuous
+    whole: bool  # whether states are handed out as the integers they were logged as
 
     @classmethod
-    def of(cls, data: TrajectoryDataset) -> Transitions:
+    def of(cls, data: TrajectoryDataset, *, discrete_states: bool = False) -> Transitions:
         """Take the logs apart; refuse states and actions that are not numbers."""
-        states = _matrix(data.states)
+        states = _matrix(data.states, discrete_states)
         if data.actions is None or data.actions.dtype.kind not in "iubf" or data.actions.ndim > 2:
             held = "none" if data.actions is None else f"{data.actions.dtype} of shape {data.actions.shape}"
             raise DataError(f"actions must be integers (N,) or floats (N, k) for this model; the logs hold {held}")
@@ -43,7 +44,9 @@ class Transitions:
             raise DataError(f"discrete actions have shape {data.actions.shape}; one integer per step is expected")
         following, known = _following(data, states)
         levels = np.unique(data.actions).astype(np.int64) if discrete else None
-        return cls(data, states, following, known, data.actions, levels)
+        assert data.states is not None
+        whole = discrete_states and data.states.dtype.kind != "f"
+        return cls(data, states, following, known, data.actions, levels, whole)
 
     @property
     def width(self) -> int:
@@ -60,7 +63,8 @@ class Transitions:
     def as_logged(self, states: Array) -> Anything:
         """States (K, d) in the shape of the logs: (K,) where those hold one number per step."""
         assert self.data.states is not None
-        return states.reshape(len(states), *self.data.states.shape[1:])
+        shaped = states.reshape(len(states), *self.data.states.shape[1:])
+        return np.rint(shaped).astype(self.data.states.dtype) if self.whole else shaped
 
     def as_action(self, actions: Anything, count: int) -> Anything:
         """What a policy returned, in the shape of the logs' actions."""
@@ -108,7 +112,7 @@ def outcome(name: str, function: Outcome, *arguments: Any) -> Array:
     return values
 
 
-def _matrix(states: Anything | None) -> Array:
+def _matrix(states: Anything | None, discrete: bool) -> Array:
     if states is None:
         raise DataError("the logs hold no states: this model needs a number, or a row of numbers, per step")
     if states.dtype.kind not in "iubf" or states.ndim > 2:
@@ -116,7 +120,7 @@ def _matrix(states: Anything | None) -> Array:
             f"states are {states.dtype} of shape {states.shape}; this model needs numbers, (N,) or (N, d). Discrete "
             "states belong in a tabular model"
         )
-    if states.ndim == 1 and states.dtype.kind != "f":
+    if states.ndim == 1 and states.dtype.kind != "f" and not discrete:
         raise DataError(
             f"states are one {states.dtype} per step: names of discrete states belong in a tabular model; if they are "
             "quantities, give them as floats"

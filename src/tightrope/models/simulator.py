@@ -1,0 +1,253 @@
+"""Models made elsewhere: a simulator that the user gives, or any regressor with the manners of scikit-learn."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.dataset import Array, BoolArray
+from tightrope.errors import DataError
+from tightrope.models.gram import clamped_cholesky
+from tightrope.models.rollouts import RolloutModel, RolloutSettings
+from tightrope.models.transitions import Transitions
+from tightrope.problem import Problem
+
+Anything = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class SimulatorModel(RolloutSettings):
+    """A simulator given by the user ("Bootstrapping with Models": the model is provided); never refitted.
+
+    ``step(states, actions, uniforms)`` gets K rows as logged and K rows of ``noise_width`` uniform numbers, its only
+    source of chance, and returns the next states, or (next states, rewards), or (next states, rewards, ended). Rewards
+    must come from it or from ``reward``. Only the start states depend on the logs, so only they are resampled: a bound
+    on its value says nothing about the simulator's own error.
+    """
+
+    name: ClassVar[str] = "simulator"
+
+    step: Callable[[Anything, Anything, Array], Any] = field(kw_only=False)
+    noise_width: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.noise_width, int) or self.noise_width < 0:
+            raise DataError(f"noise_width is {self.noise_width!r}; give a whole number, 0 or more")
+
+    def prepare(self, problem: Problem, *, anchor: str) -> SimulatorValues:
+        """The simulator from the starts of these logs."""
+        logs = Transitions.of(problem.dataset, discrete_states=True)
+        dynamics = SimulatorDynamics(logs, self.step, np.ones(1, dtype=np.bool_), self.reward is None)
+        return SimulatorValues(RolloutModel.of(problem, logs, self, anchor, self.noise_width, lambda weights: dynamics))
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatorDynamics:
+    """One given simulator, whatever the weights."""
+
+    logs: Transitions
+    function: Callable[[Anything, Anything, Array], Any]
+    fitted: BoolArray  # (1,)
+    needs_reward: bool
+
+    def take(self, rows: slice) -> SimulatorDynamics:
+        """There is one row."""
+        return self
+
+    def step(self, states: Array, actions: Anything, uniforms: Array) -> tuple[Array, Array | None, Array | None]:
+        """What the simulator returns, checked."""
+        _, count, d = states.shape
+        made = self.function(self.logs.as_logged(states.reshape(-1, d)), actions, uniforms)
+        parts = list(made) if isinstance(made, tuple) else [made]
+        if self.needs_reward and len(parts) < 2:
+            raise DataError(
+                "reward is None and the simulator returns next states only; give reward(states, actions, next_states, "
+                "t), or let step return (next_states, rewards)"
+            )
+        shape = self.logs.as_logged(states.reshape(-1, d)).shape
+        following = _numbers("next states", parts[0], shape).reshape(1, count, d)
+        rewards = _numbers("rewards", parts[1], (count,))[None] if len(parts) > 1 else None
+        ends = _numbers("ends", parts[2], (count,))[None] if len(parts) > 2 else None
+        return following, rewards, ends
+
+
+def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise DataError(f"the simulator returned {name} of shape {array.shape}; {shape} is expected")
+    bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+    if bad.any():
+        raise DataError(f"the simulator returned {name} {array[np.argmax(bad)]}; finite numbers are expected")
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatorValues:
+    """A prepared simulator: simulated once, since no weights change it."""
+
+    rollouts: RolloutModel
+
+    @property
+    def n_trajectories(self) -> int:
+        """How many weights there are."""
+        return self.rollouts.n_trajectories
+
+    @cached_property
+    def start_values(self) -> Array:
+        """v̂ of each trajectory's start, (n,)."""
+        parts = self.rollouts.start_returns(self.rollouts.fit(np.ones((1, self.n_trajectories))))
+        return np.concatenate([returns[0].mean(axis=1) for _, _, returns in parts])
+
+    def values(self, weights: Array) -> Array:
+        """Σ w_i v̂(s0_i) / Σ w_i of each row, (rows, n) to (rows,)."""
+        weights = np.asarray(weights, dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            result: Array = weights @ self.start_values / weights.sum(axis=1)
+        return result
+
+    @cached_property
+    def _variates(self) -> tuple[Array, Array]:
+        return self.rollouts.control_variates(np.ones(self.n_trajectories))
+
+    def control_variates(self, weights: Array) -> tuple[Array, Array]:
+        """q̂ and v̂ of every logged step, (N,) each; the same whatever the weights."""
+        return self._variates
+
+    def influences(self, weights: Array) -> Array:
+        """(v̂(s0_i) − V̂) / Σw under each row, (rows, n)."""
+        slopes: Array = (self.start_values - self.values(weights)[:, None]) / weights.sum(axis=1, keepdims=True)
+        return slopes
+
+    def diagnostics(self) -> dict[str, float]:
+        """How far the roll-outs are to be trusted."""
+        return self.rollouts.diagnostics()
+
+
+@dataclass(frozen=True)
+class RegressorModel(RolloutSettings):
+    """Any regressor with ``fit(X, Y, sample_weight=...)`` and ``predict(X)``, copied and refitted for every weight row.
+
+    X is s and a (discrete actions as columns of 0 and 1), Y the next state; learned rewards and ends are the targets of
+    a second copy. Residual noise is Gaussian with the weighted covariance of the training residuals, too small for a
+    regressor that fits its training data closely. A ``random_state`` left at None is set to ``seed``: replicates differ
+    by their data alone. Each row is a fit: expect B times the price of one.
+    """
+
+    name: ClassVar[str] = "regressor"
+
+    regressor: Any = field(kw_only=False)
+
+    def prepare(self, problem: Problem, *, anchor: str) -> RolloutModel:
+        """These logs as X and Y."""
+        for method in ("fit", "predict"):
+            if not callable(getattr(self.regressor, method, None)):
+                raise DataError(f"regressor is a {type(self.regressor).__name__} without {method}(); give one that has")
+        logs = Transitions.of(problem.dataset)
+        if not logs.known.any():
+            raise DataError("the logs hold no transition whose next state is known; give final_states")
+        learn_end = self.terminated is None and bool(logs.data.terminated.any())
+        extra = ([logs.data.rewards] if self.reward is None else []) + ([logs.ends] if learn_end else [])
+        inputs = np.hstack([logs.states, logs.encode(logs.actions)])
+        outcomes = np.stack(extra, axis=1) if extra else None
+        task = Task(logs, self.regressor, self.seed, inputs, outcomes, self.reward is None, learn_end)
+        return RolloutModel.of(problem, logs, self, anchor, logs.width, partial(RegressorDynamics.of, task))
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is learned from what, by copies of which regressor."""
+
+    logs: Transitions
+    regressor: Any
+    seed: int
+    inputs: Array  # (N, d + w)
+    outcomes: Array | None  # (N, [reward] [end])
+    learn_reward: bool
+    learn_end: bool
+
+    def learn(self, targets: Array, weights: Array) -> Any:
+        """A fitted copy, from the steps of positive weight."""
+        learner = copy.deepcopy(self.regressor)
+        settings = learner.get_params() if hasattr(learner, "get_params") else {}
+        if settings.get("random_state", 0) is None:
+            learner.set_params(random_state=self.seed % 2**32)
+        used = weights > 0
+        targets = targets[used, 0] if targets.shape[1] == 1 else targets[used]
+        try:
+            learner.fit(self.inputs[used], targets, sample_weight=weights[used])
+        except TypeError as error:
+            raise DataError(
+                f"regressor is a {type(learner).__name__}, whose fit does not take sample_weight: trajectories cannot "
+                f"be weighted. Give one that takes it ({error})"
+            ) from error
+        except ValueError as error:
+            raise DataError(f"regressor {type(learner).__name__} does not fit these logs: {error}") from error
+        return learner
+
+    def predict(self, learner: Any, inputs: Array, width: int) -> Array:
+        """What a fitted copy says, (K, width)."""
+        made = np.asarray(learner.predict(inputs), dtype=np.float64)
+        if made.size != len(inputs) * width or len(made) != len(inputs):
+            raise DataError(f"regressor predicts shape {made.shape}; ({len(inputs)}, {width}) is expected")
+        if not np.isfinite(made).all():
+            raise DataError(f"regressor {type(learner).__name__} predicts {made[~np.isfinite(made)][0]}")
+        return made.reshape(len(inputs), width)
+
+
+@dataclass(frozen=True, eq=False)
+class RegressorDynamics:
+    """Copies of a regressor fitted under some rows of weights; None where there was nothing to fit."""
+
+    task: Task
+    moves: list[Any]
+    outcomes: list[Any]
+    factor: Array  # (rows, d, d)
+    fitted: BoolArray  # (rows,)
+
+    @classmethod
+    def of(cls, task: Task, weights: Array) -> RegressorDynamics:
+        """One fit per row."""
+        logs, d = task.logs, task.logs.width
+        steps = np.repeat(weights, logs.data.lengths, axis=1)
+        known = steps * logs.known
+        fitted: BoolArray = known.sum(axis=1) > 0
+        moves: list[Any] = [None] * len(weights)
+        outcomes: list[Any] = [None] * len(weights)
+        covariance = np.zeros((len(weights), d, d))
+        for row in np.flatnonzero(fitted):
+            moves[row] = task.learn(logs.next_states, known[row])
+            residuals = logs.next_states - task.predict(moves[row], task.inputs, d)
+            covariance[row] = (residuals * known[row][:, None]).T @ residuals / known[row].sum()
+            if task.outcomes is not None:
+                outcomes[row] = task.learn(task.outcomes, steps[row])
+        scale = np.maximum(logs.next_states[logs.known].var(axis=0), np.finfo(np.float64).tiny)
+        return cls(task, moves, outcomes, clamped_cholesky(covariance, floor=1e-12 * scale)[0], fitted)
+
+    def take(self, rows: slice) -> RegressorDynamics:
+        """Some of the rows."""
+        return RegressorDynamics(self.task, self.moves[rows], self.outcomes[rows], self.factor[rows], self.fitted[rows])
+
+    def step(self, states: Array, actions: Anything, uniforms: Array) -> tuple[Array, Array | None, Array | None]:
+        """Each row's own predictions, with noise."""
+        from scipy.special import ndtri
+
+        rows, count, d = states.shape
+        inputs = np.hstack([states.reshape(-1, d), self.task.logs.encode(actions)]).reshape(rows, count, -1)
+        width = int(self.task.learn_reward) + int(self.task.learn_end)
+        following, others = np.zeros((rows, count, d)), np.zeros((rows, count, width))
+        for row in np.flatnonzero(self.fitted):
+            following[row] = self.task.predict(self.moves[row], inputs[row], d)
+            if width:
+                others[row] = self.task.predict(self.outcomes[row], inputs[row], width)
+        following += ndtri(uniforms) @ self.factor.transpose(0, 2, 1)
+        low, high = self.task.logs.data.reward_range or (-np.inf, np.inf)
+        rewards = np.clip(others[..., 0], low, high) if self.task.learn_reward else None
+        ends = others[..., -1].clip(0.0, 1.0) if self.task.learn_end else None
+        return following, rewards, ends
