@@ -122,14 +122,14 @@ def model_error(
     weighted, weights = np.zeros(horizon), np.zeros(horizon)
     scale = ratios.log_max if self_normalised else np.zeros(horizon)
     with np.errstate(over="ignore", invalid="ignore"):  # infinite errors have infinite standard errors
-        for _, _, ratio, product in _terms(ratios, likelihoods, scale, outcome_rewards):
+        for _, _, ratio, product in _terms(ratios, likelihoods, scale):
             weighted += product.sum(axis=0)
             weights += ratio.sum(axis=0)
         divisor = weights if self_normalised else np.full(horizon, float(n))
         level = weighted / divisor
         start = -float(likelihoods.starts.mean())
         squares = np.zeros(horizon + 1)
-        for first, stop, ratio, product in _terms(ratios, likelihoods, scale, outcome_rewards):
+        for first, stop, ratio, product in _terms(ratios, likelihoods, scale):
             apart = product - level * (ratio if self_normalised else 1.0)
             apart = np.concatenate([-likelihoods.starts[first:stop, None] - start, apart * (n / divisor)], axis=1)
             squares += np.square(np.cumsum(apart, axis=1)).sum(axis=0)
@@ -156,7 +156,7 @@ def finite_sample_bias_bound(
     (Hoeffding's inequality), X lying between 0 and −log p_0 − t ρ̄ log p with p_0 and p the smallest probabilities of
     the model and ρ̄ = ``max_ratio``. The paper prints the range ρ̄ alone, with which the step fails nearly half the
     time. "per-step" shares the error over the L steps. V̂ is the value in this model, fitted on other episodes, with
-    the true rewards.
+    the true rewards. Fails where the candidate takes actions that the behaviour policy never takes.
     """
     data = ratios.dataset
     _check(data, likelihoods, outcome_rewards)
@@ -166,7 +166,7 @@ def finite_sample_bias_bound(
     values = np.concatenate(
         [
             np.cumsum(np.concatenate([-likelihoods.starts[first:stop, None], product], axis=1), axis=1)
-            for first, stop, _, product in _terms(ratios, likelihoods, np.zeros(data.horizon), outcome_rewards)
+            for first, stop, _, product in _terms(ratios, likelihoods, np.zeros(data.horizon))
         ]
     )
     moves = np.arange(data.horizon) + int(outcome_rewards)
@@ -193,17 +193,13 @@ def _upper(values: Array, ceiling: float, method: ExactBound, delta: float) -> f
     return float(np.clip(ceiling - method.lower(missing, delta=delta, seed=0), 0.0, ceiling))
 
 
-def _terms(
-    ratios: Ratios, likelihoods: Likelihoods, scale: Array, outcome_rewards: bool
-) -> Iterator[tuple[int, int, Array, Array]]:
+def _terms(ratios: Ratios, likelihoods: Likelihoods, scale: Array) -> Iterator[tuple[int, int, Array, Array]]:
     """Episodes first..stop: ρ_t e^{-scale} and that times −log P̂, 0 where not counted; (stop - first, horizon)."""
     data = ratios.dataset
     for first, stop in data.chunks():
         ratio = np.exp(ratios.log(first, stop) - scale)
         errors = -data.pad(likelihoods.steps[data.steps(first, stop)], first, stop)
         counted = ratio > 0  # what the candidate would not do is no error of the model, however unlikely
-        if not outcome_rewards:
-            counted[:, -1] = False
         yield first, stop, ratio, np.multiply(ratio, errors, where=counted, out=np.zeros_like(ratio))
 
 

@@ -37,7 +37,6 @@ def l1_worst_case(probs: Array, values: Array, radius: npt.ArrayLike, *, possibl
     shift = np.minimum(np.asarray(radius) / 2, 1.0 - p[..., 0])
     above = np.cumsum(p[..., ::-1], axis=-1)[..., ::-1] - p  # mass on better outcomes
     taken = np.clip(shift[..., None] - above, 0.0, p)
-    taken[..., 0] = 0.0
     result: Array = ((p - taken) * ranked).sum(axis=-1) + taken.sum(axis=-1) * ranked[..., 0]
     return result
 
