@@ -87,28 +87,39 @@ def _merged(row: list[tuple[int | None, float]]) -> dict[int | None, float]:
     return dict(result)
 
 
-def slow_dr(episodes: Sequence[Episode], discount: float, horizon: int, q: Q, v: V, weights=None) -> float:
-    """Σ_i w_i Σ_t γ^t (ρ_t r_t − ρ_t q̂_t + ρ_{t-1} v̂_t) / Σ w, ρ_{-1} = 1, nothing after an episode's end."""
-    weights = [1.0] * len(episodes) if weights is None else weights
+def slow_dr(episodes: Sequence[Episode], discount: float, horizon: int, each: Sequence[tuple[Q, V]], weights) -> float:
+    """Σ_i w_i Σ_t γ^t (ρ_t r_t − ρ_t q̂_t + ρ_{t-1} v̂_t) / Σ w, ρ_{-1} = 1; q̂ and v̂ may differ between episodes."""
     total = 0.0
-    for w, e in zip(weights, episodes, strict=True):
+    for w, e, (q, v) in zip(weights, episodes, each, strict=True):
         for t, (s, a, r) in enumerate(zip(e.states, e.actions, e.rewards, strict=True)):
             before = e.ratio(t - 1) if t > 0 else 1.0
             total += w * discount**t * (e.ratio(t) * (r - q(s, a, t)) + before * v(s, t))
     return total / sum(weights)
 
 
-def slow_wdr(episodes: Sequence[Episode], discount: float, horizon: int, q: Q, v: V, weights=None) -> float:
+def slow_wdr(episodes: Sequence[Episode], discount: float, horizon: int, each: Sequence[tuple[Q, V]], weights) -> float:
     """The paper's definition with w_{-1} = 1/n: Σ_t γ^t Σ_i [w_t r_t − (w_t q̂_t − w_{t-1} v̂_t)]."""
-    weights = [1.0] * len(episodes) if weights is None else weights
     below = [sum(w * e.ratio(t) for w, e in zip(weights, episodes, strict=True)) for t in range(horizon)]
     value = 0.0
-    for w, e in zip(weights, episodes, strict=True):
+    for w, e, (q, v) in zip(weights, episodes, each, strict=True):
         for t, (s, a, r) in enumerate(zip(e.states, e.actions, e.rewards, strict=True)):
             now = w * e.ratio(t) / below[t]
             before = w * e.ratio(t - 1) / below[t - 1] if t > 0 else w / sum(weights)
             value += discount**t * (now * r - (now * q(s, a, t) - before * v(s, t)))
     return value
+
+
+def from_table(table: np.ndarray, policy: Policy) -> tuple[Q, V]:
+    """q̂ as a (times, states, actions) table says, v̂ its average under the policy."""
+    return (
+        lambda s, a, t: float(table[t, s, a]),
+        lambda s, t: sum(p * float(table[t, s, a]) for a, p in enumerate(policy(s, t))),
+    )
+
+
+def as_table(q: Q, horizon: int, n_states: int, n_actions: int) -> np.ndarray:
+    """Every value of q, (times, states, actions)."""
+    return np.array([[[q(s, a, t) for a in range(n_actions)] for s in range(n_states)] for t in range(horizon)])
 
 
 def sampled(mdp: Mdp, n: int, *, seed: int) -> list[Episode]:

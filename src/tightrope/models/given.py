@@ -68,7 +68,9 @@ class PreparedGiven:
     def values(self, weights: Array) -> Array:
         """The average v̂_0 of the weighted starts, (rows,)."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            result: Array = weights @ self.start_values / weights.sum(axis=1)
+            result: Array = (weights * self.start_values).sum(axis=1) / weights.sum(
+                axis=1
+            )  # not @: rows alike bit by bit
         return result
 
     def control_variates(self, weights: Array) -> tuple[Array, Array]:
