@@ -80,7 +80,6 @@ class Gram:
         solved[~fitted] = 0.0
         covariance = inner - solved.transpose(0, 2, 1) @ products
         covariance = (covariance + covariance.transpose(0, 2, 1)) / 2
-        covariance[~fitted] = 0.0
         covariance *= self.target_scale[:, None] * self.target_scale
         coefficients = solved * (self.target_scale / self.feature_scale[:, None])
         if self.intercept is not None:

@@ -30,8 +30,8 @@ class LinearModel(RolloutSettings):
     """Linear regression of the next state on 1, s and a.
 
     Learned rewards are one more target, E[r | s, a], kept within the declared range; the end of an episode one more, a
-    linear probability kept within [0, 1]. Fails where the dynamics are not linear, and says nothing then: compare its
-    value with one that does not rest on the model.
+    linear probability (below 0 counts as 0, above 1 as 1). Fails where the dynamics are not linear, and says nothing
+    then: compare its value with one that does not rest on the model.
     """
 
     name: ClassVar[str] = "linear"
@@ -164,5 +164,5 @@ class RegressionDynamics:
         mean = made @ self.coefficients
         following = mean[..., :d] + ndtri(uniforms) @ self.factor.transpose(0, 2, 1)
         rewards = np.clip(mean[..., d], *self.reward_range) if self.learn_reward else None
-        ends = mean[..., -1].clip(0.0, 1.0) if self.learn_end else None
+        ends = mean[..., -1] if self.learn_end else None
         return following, rewards, ends

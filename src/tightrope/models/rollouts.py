@@ -73,7 +73,8 @@ class Dynamics(Protocol):
     def step(self, states: Array, actions: Anything, uniforms: Array) -> tuple[Array, Array | None, Array | None]:
         """Next states (rows, K, d), rewards (rows, K) and probabilities of an end (rows, K), None where not learned.
 
-        From states (rows, K, d), actions (rows · K, ...) and noise (K, width), the same for all rows.
+        From states (rows, K, d), actions (rows · K, ...) and noise (K, width), the same for all rows. A probability
+        below 0 counts as 0, one above 1 as 1.
         """
         ...
 
@@ -224,12 +225,13 @@ class RolloutModel:
             actions.reshape(n_rows, count, *actions.shape[1:])[:, count - len(first) :] = first
         following, rewards, ends = dynamics.step(states, actions, to_move)
         wild = self._wild(following)
-        if wild.any():
+        if wild is not None:
             wild &= alive
             self.n_blown_up += int(wild.sum())
             total += np.where(wild, discounts * self._rest[t], 0.0)
             alive &= ~wild
-        following = np.where(alive[..., None], following, states)
+        if not alive.all():
+            following = np.where(alive[..., None], following, states)
         then = (logged, actions, self.transitions.as_logged(following.reshape(-1, d)), times)
         if self.settings.reward is not None:
             rewards = outcome("reward", self.settings.reward, *then).reshape(n_rows, count)
@@ -250,11 +252,11 @@ class RolloutModel:
         scale = np.where(spread > 0, spread, np.maximum(np.abs(middle), 1.0))
         return middle, self.settings.blow_up * scale
 
-    def _wild(self, states: Array) -> BoolArray:
-        """Which states are not finite or absurdly large, (rows, K)."""
+    def _wild(self, states: Array) -> BoolArray | None:
+        """Which states are not finite or absurdly large, (rows, K); None where none is."""
         middle, reach = self._room
-        near: BoolArray = np.all(np.abs(states - middle) <= reach, axis=-1)
-        return np.logical_not(near)
+        near = np.abs(states - middle) <= reach
+        return None if near.all() else np.logical_not(np.all(near, axis=-1))
 
     @cached_property
     def _rest(self) -> Array:

@@ -249,5 +249,5 @@ class RegressorDynamics:
         following += ndtri(uniforms) @ self.factor.transpose(0, 2, 1)
         low, high = self.task.logs.data.reward_range or (-np.inf, np.inf)
         rewards = np.clip(others[..., 0], low, high) if self.task.learn_reward else None
-        ends = others[..., -1].clip(0.0, 1.0) if self.task.learn_end else None
+        ends = others[..., -1] if self.task.learn_end else None
         return following, rewards, ends

@@ -125,12 +125,12 @@ def _matrix(states: Anything | None, discrete: bool) -> Array:
             f"states are one {states.dtype} per step: names of discrete states belong in a tabular model; if they are "
             "quantities, give them as floats"
         )
-    return states.astype(np.float64).reshape(len(states), -1)
+    return states.astype(np.float64, copy=False).reshape(len(states), -1)
 
 
 def _following(data: TrajectoryDataset, states: Array) -> tuple[Array, BoolArray]:
     """The state after each step, and whether the logs hold it."""
-    following, known = np.zeros_like(states), np.ones(len(states), dtype=np.bool_)
+    following, known = np.empty_like(states), np.ones(len(states), dtype=np.bool_)
     following[:-1] = states[1:]
     last = data.offsets[1:] - 1
     final = np.full((len(last), states.shape[1]), np.nan)
