@@ -24,6 +24,7 @@ from tests.models.systems import (
 )
 from tightrope.dataset import TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
+from tightrope.models import gram
 from tightrope.models.base import Model, PreparedModel
 from tightrope.models.gram import clamped_cholesky
 from tightrope.models.regression import LinearModel, PolynomialModel
@@ -154,6 +155,20 @@ def test_given_features_make_a_polynomial_model_linear():
     np.testing.assert_allclose(
         given.prepare(data, anchor="low").values(weights), LinearModel().prepare(data, anchor="low").values(weights)
     )
+
+
+def test_a_feature_that_is_constant_in_most_steps_is_no_constant(monkeypatch):
+    data = logs()
+    given = PolynomialModel(features=lambda s, a: np.hstack([1.0 + (a > 2.2), s]))
+    steps = np.flatnonzero(data.actions[:, 0] > 2.2)
+    assert 0 < len(steps) < 10
+    assert not np.isin(steps, np.arange(0, 240, 60)).any()
+    monkeypatch.setattr(gram, "UNITS_FROM", 4)  # looks at steps 0, 60, 120 and 180, where it is 1
+    fit = given.prepare(Problem(data, CANDIDATE), anchor="low").fit(np.ones((1, 30)))
+    after = np.concatenate([data.states[1:], [[0.0, 0.0]]])
+    after[7::8] = data.final_states
+    x = np.hstack([1.0 + (data.actions > 2.2), data.states])
+    np.testing.assert_allclose(fit.coefficients[0, :, :2], least_squares(x, after, np.ones(240))[0], atol=1e-10)
 
 
 def test_features_without_a_constant():
@@ -350,7 +365,7 @@ BAD = {
     "features shape": (
         PolynomialModel(features=lambda s, a: s[:, 0]),
         problem,
-        r"features returned shape \(240,\); \(N, p\) with N=240",
+        r"features returned shape \(1,\); \(N, p\) with N=1 is expected",
     ),
     "features nan": (
         PolynomialModel(features=lambda s, a: np.hstack([s, np.full((len(s), 1), np.inf)])),

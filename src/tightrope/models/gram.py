@@ -8,18 +8,22 @@ since products of sums lose digits otherwise.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tightrope.dataset import Array, BoolArray, IntArray
+from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.errors import DataError
 
 RIDGE = 1e-13  # of each scaled feature's variance: far below any error of estimation
 UNITS_FROM = 4096  # steps that say where features lie and how large they are; exactness does not matter there
 CHUNK_STEPS = 4096
 PIVOT = 1e-9  # a scaled feature of which less than this is new, given those before it, is redundant
+
+
+StepFeatures = Callable[[Any], Array]  # the features of some steps, given by a slice or their numbers: (k, p)
 
 
 class Fit(NamedTuple):
@@ -43,32 +47,44 @@ class Gram:
     intercept: int | None  # which feature is constant
 
     @classmethod
-    def of(cls, offsets: IntArray, features: Array, targets: Array, known: BoolArray | None, names: list[str]) -> Gram:
-        """Sum up (N, p) features and (N, q) targets, leaving out steps that are not known."""
-        p = features.shape[1]
-        used = np.ones(len(features), dtype=np.bool_) if known is None else known
-        count = int(used.sum())
-        if count < p:
+    def of(
+        cls,
+        data: TrajectoryDataset,
+        features: StepFeatures,
+        targets: Array,
+        known: BoolArray,
+        names: list[str],
+        *,
+        centred: bool = True,
+    ) -> Gram:
+        """Sum up p features and (N, q) targets of all steps, leaving out those that are not known."""
+        steps = np.flatnonzero(known)
+        if len(steps) < len(names):
             raise DataError(
-                f"{count} transitions cannot determine {p} features ({', '.join(names)}); log more episodes, give "
-                "final_states, or use fewer features"
+                f"{len(steps)} transitions cannot determine {len(names)} features ({', '.join(names)}); log more "
+                "episodes, give final_states, or use fewer features"
             )
-        intercept = _constant(features, used)
-        steps = np.flatnonzero(used)[:: max(1, count // UNITS_FROM)]
-        units = [_units(part[steps], intercept is not None) for part in (features, targets)]
+        steps = steps[:: max(1, len(steps) // UNITS_FROM)]
+        sample = features(steps)
+        _check_finite(sample, data, steps)
+        intercept = _constant(sample) if centred else None
+        units = [_units(part, intercept is not None) for part in (sample, targets[steps])]
         (x_center, x_scale), (y_center, y_scale) = units
         if intercept is not None:
-            x_center[intercept], x_scale[intercept] = 0.0, features[steps[0], intercept]
-        center, scale = np.append(x_center, y_center), np.append(x_scale, y_scale)
-        place, sums = _places(len(scale)), []
-        for start, stop in _chunks(offsets):
-            chunk = slice(int(offsets[start]), int(offsets[stop]))
-            both = np.hstack([features[chunk], targets[chunk]])
-            both -= center
-            both /= scale
-            if count < len(used):
-                both *= used[chunk, None]
-            sums.append(_sums(both, used[chunk], offsets[start : stop + 1] - chunk.start))
+            x_center[intercept], x_scale[intercept] = 0.0, sample[0, intercept]
+        sums, shrink = [], 1.0 / np.append(x_scale, y_scale)
+        for start, stop in _chunks(data.offsets):
+            chunk = data.steps(start, stop)
+            x, y, used = features(chunk), targets[chunk], known[chunk]
+            _check_finite(x, data, np.arange(chunk.start, chunk.stop))
+            if intercept is not None and (x[used, intercept] != x_scale[intercept]).any():
+                return cls.of(data, features, targets, known, names, centred=False)  # constant in the sample only
+            both = np.hstack([x - x_center, y - y_center])
+            both *= shrink
+            if not used.all():
+                both *= used[:, None]
+            sums.append(_sums(both, used, data.offsets[start : stop + 1] - chunk.start))
+        place = _places(sample.shape[1] + targets.shape[1])
         made = cls(np.concatenate(sums), place, x_center, x_scale, y_center, y_scale, intercept)
         made._check(names)
         return made
@@ -137,12 +153,16 @@ def clamped_cholesky(matrices: Array, floor: Array) -> tuple[Array, Array]:
     return factor, pivots
 
 
-def _constant(features: Array, used: BoolArray) -> int | None:
-    """The first feature that is the same number, not 0, in all steps."""
-    for j, value in enumerate(features[np.argmax(used)]):
-        if value != 0 and (features[used, j] == value).all():
-            return j
-    return None
+def _constant(features: Array) -> int | None:
+    """The first feature that is the same number, not 0, in all rows."""
+    same = np.flatnonzero((features == features[0]).all(axis=0) & (features[0] != 0))
+    return int(same[0]) if len(same) else None
+
+
+def _check_finite(features: Array, data: TrajectoryDataset, steps: IntArray) -> None:
+    if not np.isfinite(features).all():
+        row = int(np.argmin(np.isfinite(features).all(axis=1)))
+        raise DataError(f"features are {features[row]} at {data.where(int(steps[row]))}; finite numbers are expected")
 
 
 def _places(width: int) -> IntArray:

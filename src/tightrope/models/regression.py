@@ -93,16 +93,17 @@ def _prepare(
     names: list[str] | None,
 ) -> RolloutModel:
     data = logs.data
-    made = features(logs, logs.states, logs.actions)
-    if not np.isfinite(made).all():
-        step = int(np.argmax(~np.isfinite(made).all(axis=1)))
-        raise DataError(f"features are {made[step]} at {data.where(step)}; finite numbers are expected")
-    named = names or [f"feature {j}" for j in range(made.shape[1])]
+
+    def of_steps(steps: Any) -> Array:
+        return features(logs, logs.states[steps], logs.actions[steps])
+
+    named = names or [f"feature {j}" for j in range(of_steps(slice(0, 1)).shape[1])]
     extra = [data.rewards] if settings.reward is None else []
     learn_end = settings.terminated is None and bool(data.terminated.any())
     extra += [logs.ends] if learn_end else []
-    moves = Gram.of(data.offsets, made, logs.next_states, logs.known, named)
-    outcomes = Gram.of(data.offsets, made, np.stack(extra, axis=1), None, named) if extra else None
+    moves = Gram.of(data, of_steps, logs.next_states, logs.known, named)
+    every = np.ones(data.n_steps, dtype=np.bool_)
+    outcomes = Gram.of(data, of_steps, np.stack(extra, axis=1), every, named) if extra else None
     fit = partial(_fit, logs, features, moves, outcomes, settings.reward is None, learn_end)
     return RolloutModel.of(problem, logs, settings, anchor, logs.width, fit)
 
