@@ -63,13 +63,17 @@ def test_it_keeps_the_contract():
 
 
 def test_a_known_system_is_recovered():
-    found = LinearModel().prepare(problem(800, 20), anchor="low").fit(np.ones((1, 800)))
+    prepared = LinearModel(n_rollouts=2).prepare(problem(800, 20), anchor="low")
+    found = prepared.fit(np.ones((1, 800)))
     truth = np.vstack([CENTER, DRIFT, PUSH])
     tolerance = 5 * np.sqrt(0.09 / 16_000 / 0.2)  # five standard errors; every feature's own variance is above 0.2
     np.testing.assert_allclose(found.coefficients[0, :, :2], truth, atol=tolerance)
     np.testing.assert_allclose(found.coefficients[0, :, 2], [1.0, 1.0, -2.0, 0.5], atol=1e-9)  # rewards hold no noise
     covariance = found.factor[0] @ found.factor[0].T
     np.testing.assert_allclose(covariance, NOISE, atol=5 * 0.09 * np.sqrt(2 / 16_000))
+    known = np.hstack([truth, [[1.0], [1.0], [-2.0], [0.5]]])
+    expected = np.mean([follow_means(known, start, 20) for start in logs(800, 20).states[::20]])
+    assert prepared.values(np.ones((1, 800)))[0] == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.parametrize("final", [True, False])

@@ -89,6 +89,7 @@ class RolloutModel:
     anchor: Anchor
     noise_width: int  # how many uniforms a step of the model takes
     fit: Callable[[Array], Dynamics]  # (rows, n) weights
+    fit_rows: int = FIT_ROWS  # how many rows to fit together, at most
     n_rolled: int = field(default=0, init=False)
     n_blown_up: int = field(default=0, init=False)
 
@@ -110,8 +111,9 @@ class RolloutModel:
         """V̂ in the model fitted under each row, (rows, n) to (rows,); NaN where there is no fit."""
         weights = np.asarray(weights, dtype=np.float64)
         totals = np.zeros(len(weights))
-        for first in range(0, len(weights), FIT_ROWS):
-            block = slice(first, first + FIT_ROWS)
+        size = min(FIT_ROWS, self.fit_rows)
+        for first in range(0, len(weights), size):
+            block = slice(first, first + size)
             dynamics = self.fit(weights[block])
             for rows, chunk, returns in self.start_returns(dynamics):
                 totals[block][rows] += (weights[block][rows, chunk] * returns.mean(axis=2)).sum(axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -19,6 +19,8 @@ from tightrope.models.transitions import Transitions
 from tightrope.problem import Problem
 
 Anything = npt.NDArray[Any]
+
+FIT_ROWS = 8  # fitted regressors held at once: they can be large
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,8 @@ class RegressorModel(RolloutSettings):
         inputs = np.hstack([logs.states, logs.encode(logs.actions)])
         outcomes = np.stack(extra, axis=1) if extra else None
         task = Task(logs, self.regressor, self.seed, inputs, outcomes, self.reward is None, learn_end)
-        return RolloutModel.of(problem, logs, self, anchor, logs.width, partial(RegressorDynamics.of, task))
+        fit = partial(RegressorDynamics.of, task)
+        return replace(RolloutModel.of(problem, logs, self, anchor, logs.width, fit), fit_rows=FIT_ROWS)
 
 
 @dataclass(frozen=True, eq=False)
