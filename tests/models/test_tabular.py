@@ -156,19 +156,18 @@ def test_unseen_pairs_by_hand(unseen, reward, declared, anchor, discount, value)
 
 
 def test_reward_seen_but_nothing_after_it():
-    """A pair logged in the horizon's last step only: its own reward, then what ``unseen`` says, two steps long."""
-    one = [episode([(0, 0, 0.0), (1, 0, 7.0)], terminated=False, final=None)]
-    policy = TabularPolicy([[[1.0], [1.0]], [[1.0], [1.0]]])
-    data = logs(one, horizon=2)
-    started = replace(data, states=np.array([1, 1]), rewards=np.array([7.0, 7.0]))  # the same pair, known to lead on
-    same(prepared(data, policy, unseen_reward=-5.0).values(np.ones((1, 1))), [7.0])
-    same(prepared(started, policy, unseen_reward=-5.0).values(np.ones((1, 1))), [14.0])
-    # From state 1, where nothing is known of what follows, at the first of two steps.
-    two = logs([*one, episode([(1, 1, 7.0), (0, 0, 0.0)], terminated=False)], horizon=2)
+    """A pair logged in the horizon's last step only: its own reward, then what ``unseen`` says."""
+    two = [
+        episode([(0, 0, 0.0), (1, 0, 7.0)], terminated=False),  # nobody knows where (1, 0) led
+        episode([(1, 1, 3.0), (0, 0, 0.0)], terminated=False),
+    ]
     always = TabularPolicy([[1.0, 0.0], [1.0, 0.0]])
+    # With (nearly) no weight the first episode shows (1, 0) but hardly counts as a start: all start in state 1.
+    weights = np.array([[1e-300, 1.0]])
     for unseen, after in {"worst": -5.0, "self-loop": 7.0, "terminate": 0.0}.items():
-        made = prepared(two, always, unseen=unseen, unseen_reward=-5.0)
-        same(made.values(np.array([[1e-300, 1.0]])), [7.0 + after])
+        made = prepared(logs(two, horizon=2), always, unseen=unseen, unseen_reward=-5.0)
+        same(made.values(weights), [7.0 + after])
+        same(made.values(np.array([[1.0, 0.0]])), [0.0 + 7.0])
 
 
 def test_ends_are_not_counted_more_often_than_they_happen():
