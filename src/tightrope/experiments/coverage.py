@@ -6,12 +6,12 @@ Each cell counts how often a bound lies on the wrong side of the true value over
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
@@ -20,14 +20,18 @@ from tightrope import api
 from tightrope.advice import BREAKS_BOOTSTRAP
 from tightrope.bounds import METHODS
 from tightrope.dataset import Array
-from tightrope.domains import SMALL, small
+from tightrope.domains import small
+from tightrope.experiments import model_coverage
+from tightrope.experiments.model_coverage import ModelTask
 from tightrope.readers.write import replace_file
 from tightrope.records import Side
-from tightrope.report.coverage import Cell, Efficiency, render
+from tightrope.report.coverage import Cell, Efficiency, render, render_models
 
 SIZES = (20, 200)
 EFFICIENCY_SIZES = (30, 100, 1000)
 EFFICIENCY_PROBLEMS = ("walker", "bonus", "decline")
+CORE = ("walker", "bonus", "decline", "clinic")
+SAMPLING = ("is", "pdis", "wis", "pdwis")
 NOMINAL = 0.05
 ADVISED = ("advice", "")
 _TRIALS_PER_TASK = 50
@@ -105,17 +109,32 @@ def efficiency(problem: str, n: int, found: Outcomes) -> list[Efficiency]:
     return rows
 
 
+def model_tasks(trials: int) -> list[ModelTask]:
+    """The grid of the model-based estimators."""
+    pieces = [range(first, min(first + _TRIALS_PER_TASK, trials)) for first in range(0, trials, _TRIALS_PER_TASK)]
+    names = list(model_coverage.problems())
+    return [ModelTask(name, n, piece) for name in names for n in model_coverage.SIZES for piece in pieces]
+
+
+def model_cells(problem: str, n: int, found: Outcomes) -> list[Cell]:
+    """Error counts by variant and method."""
+    truth = model_coverage.problems()[problem].true_value
+    return [Cell.count(problem, n, *key, truth, pairs) for key, pairs in found.items()]
+
+
 def _error(values: Array) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def _gather(work: list[Task], workers: int, label: str) -> dict[tuple[str, int], Outcomes]:
+def _gather(
+    job: Callable[[Any], Outcomes], work: Sequence[Task | ModelTask], workers: int, label: str
+) -> dict[tuple[str, int], Outcomes]:
     from rich.progress import track
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers are the parallelism
     results: dict[tuple[str, int], Outcomes] = {}
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for task, part in zip(work, track(pool.map(run, work), total=len(work), description=label), strict=True):
+        for task, part in zip(work, track(pool.map(job, work), total=len(work), description=label), strict=True):
             whole = results.setdefault((task.problem, task.n), {})
             for key, pairs in part.items():
                 whole.setdefault(key, []).extend(pairs)
@@ -126,22 +145,29 @@ def main(
     out: Annotated[Path, typer.Option(help="Where to write the tables.")] = Path("docs/coverage.md"),
     trials: Annotated[int, typer.Option(help="Data sets per cell.")] = 2000,
     efficiency_trials: Annotated[int, typer.Option(help="Data sets for the comparison of exact bounds.")] = 400,
+    model_trials: Annotated[int, typer.Option(help="Data sets per cell of the model-based estimators.")] = 400,
     workers: Annotated[int, typer.Option(help="Processes.")] = os.cpu_count() or 1,
 ) -> None:
     """Measure error rates on the small problems and write the tables."""
-    work = list(tasks(trials, SIZES, tuple(SMALL), methods=tuple(METHODS)))
-    measured = _gather(work, workers, "error rates")
+    work = list(tasks(trials, SIZES, CORE, methods=tuple(METHODS), estimators=SAMPLING))
+    measured = _gather(run, work, workers, "error rates")
     exact = ("anderson", "cut", "betting")
     settings = {"methods": exact, "estimators": ("is", "pdis"), "side": "lower"}
-    compared = _gather(
-        list(tasks(efficiency_trials, EFFICIENCY_SIZES, EFFICIENCY_PROBLEMS, **settings)), workers, "exact bounds"
-    )
+    grid = list(tasks(efficiency_trials, EFFICIENCY_SIZES, EFFICIENCY_PROBLEMS, **settings))
+    compared = _gather(run, grid, workers, "exact bounds")
+    modelled = _gather(model_coverage.run, model_tasks(model_trials), workers, "models")
     text = render(
         [cell for (name, n), found in measured.items() for cell in cells(name, n, found)],
         [row for (name, n), found in compared.items() for row in efficiency(name, n, found)],
-        abouts={name: small(name).about for name in SMALL},
+        abouts={name: small(name).about for name in CORE},
         nominal=NOMINAL,
         trials=(trials, efficiency_trials),
+    )
+    text += render_models(
+        [cell for (name, n), found in modelled.items() for cell in model_cells(name, n, found)],
+        abouts={name: problem.about for name, problem in model_coverage.problems().items()},
+        nominal=NOMINAL,
+        trials=model_trials,
     )
     replace_file(out, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
     typer.echo(f"wrote {out}")

@@ -7,11 +7,17 @@ from collections.abc import Callable
 from tightrope.errors import TightropeError
 from tightrope.models.base import Model, PreparedModel, SmoothModel
 from tightrope.models.given import GivenValues
+from tightrope.models.regression import LinearModel, PolynomialModel
+from tightrope.models.simulator import RegressorModel, SimulatorModel
 from tightrope.models.tabular import TabularModel
 from tightrope.policy import DiscretePolicy
 from tightrope.problem import Problem
 
-MODELS: dict[str, Callable[[], Model]] = {"tabular": TabularModel}
+MODELS: dict[str, Callable[[], Model]] = {
+    "tabular": TabularModel,
+    "linear": LinearModel,
+    "polynomial": PolynomialModel,
+}
 
 
 def model(chosen: str | Model, problem: Problem) -> Model:
@@ -39,8 +45,12 @@ def has_tabular(problem: Problem) -> bool:
 __all__ = [
     "MODELS",
     "GivenValues",
+    "LinearModel",
     "Model",
+    "PolynomialModel",
     "PreparedModel",
+    "RegressorModel",
+    "SimulatorModel",
     "SmoothModel",
     "TabularModel",
     "has_tabular",

@@ -40,10 +40,17 @@ def replace_file(target: Path, make: Callable[[str], Any]) -> None:
         raise DataError(f"{target} cannot be written: {error}") from error
     try:
         make(temporary)
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp's file is its owner's alone
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
 
 
 def _columns(data: TrajectoryDataset) -> dict[str, Any]:

@@ -106,6 +106,27 @@ def render(
     return "\n".join([*lines, *_efficiency(efficiency, trials[1]), ""])
 
 
+def render_models(cells: Sequence[Cell], *, abouts: Mapping[str, str], nominal: float, trials: int) -> str:
+    """The tables of the model-based estimators."""
+    lines = [
+        "",
+        "## Models: MB, DR and WDR, lower bounds",
+        "",
+        f"{trials} data sets a cell (a tenth of that for a model per resample), B = 2000. *Warned* counts every "
+        "warning but "
+        "`unlogged`. On *cliff* moves are deterministic: one model fitted to the data it corrects leaves no "
+        "residue, so that "
+        "with 0 for pairs never logged the bounds err nearly always, whatever corrects them; the defaults (the worst "
+        "possible reward, cross-fitting) do not. On *hidden* the model is wrong: MB errs always, DR and WDR do not.",
+        "",
+    ]
+    for problem in dict.fromkeys(cell.problem for cell in cells):
+        chosen = [cell for cell in cells if cell.problem == problem]
+        lines += [f"### {problem}: {abouts[problem]}", "", f"True value {chosen[0].true_value:.4f}.", ""]
+        lines += [*_table(chosen, nominal), ""]
+    return "\n".join(lines)
+
+
 def _reading(cells: Sequence[Cell], nominal: float) -> list[str]:
     """The tables in a few sentences, counted from the cells."""
     exact = {"hoeffding", "empirical-bernstein", "anderson", "cut", "betting"}
