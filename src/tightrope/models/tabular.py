@@ -13,14 +13,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
+from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
+from tightrope.models.tabular_fit import TabularFit
 from tightrope.policy import DiscretePolicy
 from tightrope.problem import Problem
 
 Unseen = Literal["worst", "self-loop", "terminate"]
 Index = npt.NDArray[np.int32]
 
+MOST_ARCS = 2_000_000  # that smoothing may fill in
 _UNSEEN: dict[str, int] = {"worst": 0, "self-loop": 1, "terminate": 2}
 
 
@@ -40,8 +42,14 @@ class TabularModel:
     n_actions: int | None = None
     unseen: Unseen = "self-loop"
     unseen_reward: float | None = None
+    rewards: tuple[tuple[float, ...], ...] | None = None  # (S, A) where the reward function is known; else estimated
+    smoothing: float = 0.0  # Dirichlet: this many pseudo-visits of every pair, spread evenly over all next states
 
     def __post_init__(self) -> None:
+        if not self.smoothing >= 0:
+            raise DataError(f"smoothing is {self.smoothing}; a number of pseudo-visits ≥ 0 expected")
+        if self.rewards is not None:
+            object.__setattr__(self, "rewards", tuple(tuple(float(r) for r in row) for row in np.asarray(self.rewards)))
         if self.unseen not in _UNSEEN:
             raise DataError(f"unseen is {self.unseen!r}; known: {', '.join(_UNSEEN)}")
         if self.unseen_reward is not None and not np.isfinite(self.unseen_reward):
@@ -53,8 +61,7 @@ class TabularModel:
         states, actions = numbered("state", data.states), numbered("action", data.actions)
         if not isinstance(policy, DiscretePolicy):
             raise PolicyError(
-                "a tabular model evaluates the candidate in states that were not logged with these actions: it "
-                "needs the "
+                "a tabular model evaluates the candidate in states that were not logged with these actions: it needs the "
                 "policy itself (probs(states, t)), not only its probabilities of the logged actions"
             )
         following, final = _following(data, states)
@@ -65,8 +72,27 @@ class TabularModel:
         following = np.where(following == _END, n_states, following)
         pair = states * n_actions + actions
         return TabularData.build(
-            data, pair, following, states[data.offsets[:-1]], probs, _UNSEEN[self.unseen], self._reward(data, anchor)
+            data,
+            pair,
+            following,
+            states[data.offsets[:-1]],
+            probs=probs,
+            unseen=_UNSEEN[self.unseen],
+            unseen_reward=self._reward(data, anchor),
+            known_rewards=self._known_rewards(n_states, n_actions),
+            smoothing=self.smoothing,
         )
+
+    def _known_rewards(self, n_states: int, n_actions: int) -> Array | None:
+        """The reward function as (P,), checked."""
+        if self.rewards is None:
+            return None
+        table = np.asarray(self.rewards, dtype=np.float64)
+        if table.shape != (n_states, n_actions) or not np.isfinite(table).all():
+            raise DataError(
+                f"rewards has shape {table.shape}; finite ({n_states}, {n_actions}), states by actions, expected"
+            )
+        return table.reshape(-1)
 
     def _reward(self, data: TrajectoryDataset, anchor: str) -> float:
         """What an unseen pair earns: as set, the unsafe end of the declared range, or of the sample."""
@@ -142,6 +168,8 @@ class TabularData:
     probs: Array  # (L, S, A)
     unseen: int
     unseen_reward: float
+    known_rewards: Array | None  # (P,)
+    pseudo: float  # added to the count of every arc
     discount: float
 
     @classmethod
@@ -151,20 +179,31 @@ class TabularData:
         pair: IntArray,
         following: IntArray,
         starts: IntArray,
+        *,
         probs: Array,
         unseen: int,
         unseen_reward: float,
+        known_rewards: Array | None,
+        smoothing: float,
     ) -> TabularData:
-        """Find the distinct kinds and arcs."""
+        """Find the distinct kinds and arcs; all arcs, seen or not, where they are smoothed."""
         _, n_states, n_actions = probs.shape
         arc_key = pair * (n_states + 2) + following + 1  # unknown (-1) comes first
         rewards, reward_of = np.unique(data.rewards, return_inverse=True)
         kind_key, kinds = np.unique(arc_key * len(rewards) + reward_of, return_inverse=True)
         kind_arc_key = kind_key // len(rewards)
         known = kind_arc_key % (n_states + 2) > 0
-        arc_keys, arc_of = np.unique(kind_arc_key[known], return_inverse=True)
+        arc_keys = np.unique(kind_arc_key[known])
+        if smoothing > 0:
+            size = n_states * n_actions * (n_states + 1)
+            if size > MOST_ARCS:
+                raise DataError(
+                    f"smoothing makes {size} transitions of {n_states} states; at most {MOST_ARCS} are handled"
+                )
+            pairs, nexts = np.divmod(np.arange(size), n_states + 1)
+            arc_keys = pairs * (n_states + 2) + nexts + 1
         kind_arc = np.full(len(kind_key), -1)
-        kind_arc[known] = arc_of
+        kind_arc[known] = np.searchsorted(arc_keys, kind_arc_key[known])
         arc_pair = arc_keys // (n_states + 2)
         return cls(
             data.offsets,
@@ -179,6 +218,8 @@ class TabularData:
             probs,
             unseen,
             unseen_reward,
+            known_rewards,
+            smoothing / (n_states + 1),
             data.discount,
         )
 
@@ -235,149 +276,3 @@ class TabularData:
             if len(block) < LANES:
                 block = np.concatenate([block, np.repeat(block[-1:], LANES - len(block), axis=0)])
             yield rows, TabularFit.of(self, np.ascontiguousarray(block.T))
-
-
-@dataclass(frozen=True, eq=False)
-class TabularFit:
-    """A block of fitted models; arrays end in a lane axis."""
-
-    data: TabularData
-    arcs: Array  # (J, lanes): P̂(s'|s, a)
-    arc_totals: Array  # (P, lanes)
-    gaps: BoolArray  # (P,): whether some lane never saw what follows the pair
-    rewards: Array  # (P, lanes): r̂(s, a)
-    visits: Array  # (P, lanes)
-    start_counts: Array  # (S, lanes)
-
-    @classmethod
-    def of(cls, data: TabularData, weights: Array) -> TabularFit:
-        """Count and normalise under weights (n, lanes)."""
-        from tightrope.models import tabular_kernels as kernels
-
-        lanes = weights.shape[1]
-        _, n_states, n_actions = data.probs.shape
-        kind_counts, start_counts = np.empty((len(data.kind_pair), lanes)), np.empty((n_states, lanes))
-        kernels.count(weights, data.offsets, data.kinds, data.starts, kind_counts, start_counts)
-        arcs = np.empty((len(data.arc_pair), lanes))
-        arc_totals, rewards, visits = (np.empty((n_states * n_actions, lanes)) for _ in range(3))
-        gaps = np.empty(n_states * n_actions, dtype=np.bool_)
-        kernels.normalize(
-            kind_counts,
-            data.kind_pair,
-            data.kind_arc,
-            data.kind_reward,
-            data.arc_pair,
-            arcs,
-            arc_totals,
-            rewards,
-            visits,
-            gaps,
-            data.unseen_reward,
-        )
-        return cls(data, arcs, arc_totals, gaps, rewards, visits, start_counts)
-
-    def backwards(self) -> Iterator[tuple[int, Array, Array, Array]]:
-        """(t, q_t (P, lanes), v_t (S+1, lanes), v_{t+1}) from the last step to the first; overwritten as it goes."""
-        from tightrope.models import tabular_kernels as kernels
-
-        data, lanes = self.data, self.arcs.shape[1]
-        horizon, n_states, n_actions = data.probs.shape
-        q = np.empty((n_states * n_actions, lanes))
-        values, ahead = np.zeros((n_states + 1, lanes)), np.zeros((n_states + 1, lanes))
-        steps_left = 0.0
-        for t in reversed(range(horizon)):
-            kernels.action_values(
-                self.arcs,
-                data.arc_next,
-                data.pair_arcs,
-                self.arc_totals,
-                self.gaps,
-                self.rewards,
-                ahead,
-                data.discount,
-                n_actions,
-                data.unseen,
-                data.unseen_reward,
-                steps_left,
-                q,
-            )
-            kernels.state_values(q, data.probs[t], values)
-            yield t, q, values, ahead
-            steps_left = 1.0 + data.discount * steps_left
-            values, ahead = ahead, values
-
-    def value(self) -> Array:
-        """V̂ of each lane: the start distribution's average of v_0."""
-        first = np.zeros(0)
-        for _, _, values, _ in self.backwards():
-            first = values
-        return self._average(first)
-
-    def _average(self, first: Array) -> Array:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            result: Array = (self.start_counts * first[:-1]).sum(axis=0) / self.start_counts.sum(axis=0)
-        return result
-
-    def slopes(self) -> Array:
-        """∂V̂/∂w_i of each trajectory and lane, (n, lanes): occupancies forwards against values backwards."""
-        from tightrope.models import tabular_kernels as kernels
-
-        data, lanes = self.data, self.arcs.shape[1]
-        horizon, n_states, _ = data.probs.shape
-        later = np.zeros((horizon + 1, n_states + 1, lanes))
-        for t, _, values, _ in self.backwards():
-            later[t] = values
-        total = self.start_counts.sum(axis=0)
-        occupancy, following = np.zeros((n_states + 1, lanes)), np.zeros((n_states + 1, lanes))
-        with np.errstate(invalid="ignore", divide="ignore"):  # no weight, no value
-            occupancy[:-1] = self.start_counts / total
-            start_slope = (later[0, :-1] - self._average(later[0])) / total
-        pair_gain, arc_gain = np.zeros(self.rewards.shape), np.zeros(self.arcs.shape)
-        for t in range(horizon):
-            kernels.occupy(
-                self.arcs,
-                data.arc_next,
-                data.pair_arcs,
-                self.arc_totals,
-                data.probs[t],
-                occupancy,
-                later[t + 1],
-                data.discount**t,
-                data.discount,
-                data.unseen,
-                pair_gain,
-                arc_gain,
-                following,
-            )
-            occupancy, following = following, occupancy
-        slope = np.empty((len(data.kind_pair), lanes))
-        kernels.kind_slopes(
-            data.kind_pair,
-            data.kind_arc,
-            data.kind_reward,
-            data.arc_pair,
-            self.arcs,
-            self.arc_totals,
-            self.rewards,
-            self.visits,
-            pair_gain,
-            arc_gain,
-            slope,
-        )
-        result = np.empty((data.n_trajectories, lanes))
-        kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
-        return result
-
-    def occupancies(self) -> tuple[float, float]:
-        """Expected steps of the candidate in the first lane's model, and those on pairs it never saw."""
-        data = self.data
-        pair_next = np.zeros((len(self.rewards), self.start_counts.shape[0] + 1))
-        np.add.at(pair_next, (data.arc_pair, data.arc_next), self.arcs[:, 0])
-        alive = self.start_counts[:, 0] / self.start_counts[:, 0].sum()
-        steps = unseen = 0.0
-        for probs in data.probs:
-            pairs = (alive[:, None] * probs).reshape(-1)
-            steps += float(pairs.sum())
-            unseen += float(pairs[self.visits[:, 0] == 0].sum())
-            alive = (pairs @ pair_next)[:-1]
-        return steps, unseen

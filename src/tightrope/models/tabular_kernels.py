@@ -37,6 +37,8 @@ def normalize(
     kind_arc: Any,
     kind_reward: Any,
     arc_pair: Any,
+    pair_arcs: Any,
+    pseudo: Any,
     arcs: Any,
     arc_totals: Any,
     rewards: Any,
@@ -50,8 +52,9 @@ def normalize(
 
     A kind whose next state is unknown (arc -1: cut off by the horizon) tells of the reward only.
     """
-    arcs[:] = 0.0
-    arc_totals[:] = 0.0
+    arcs[:] = pseudo
+    for pair in range(len(visits)):
+        arc_totals[pair, :] = pseudo * (pair_arcs[pair + 1] - pair_arcs[pair])
     rewards[:] = 0.0
     visits[:] = 0.0
     gaps[:] = False
