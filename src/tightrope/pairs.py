@@ -14,10 +14,11 @@ from tightrope.engines import Replicates, replicate
 from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator
 from tightrope.estimators.check import check_model
+from tightrope.estimators.model_based import ModelStatistic
 from tightrope.models import Model, TabularModel, has_tabular
 from tightrope.problem import Problem
 from tightrope.records import Bound, ModelCheck, Overlap, Side
-from tightrope.resampling import scheme
+from tightrope.resampling import ModelBootstrap, scheme
 from tightrope.settings import Settings
 from tightrope.statistic import FittedStatistic, standard_error
 
@@ -97,6 +98,9 @@ class Work:
             return
         settings = self.settings
         rank(1 - settings.confidence, settings.n_resamples)  # refuse too few before the work, not after it
+        if isinstance(settings.resampling, ModelBootstrap):
+            self._simulate(drawn)
+            return
         values = replicate(
             [self.statistics[one] for one in drawn],
             scheme(settings.resampling),
@@ -107,6 +111,21 @@ class Work:
             progress=settings.progress,
         )
         self.replicates.update(zip(drawn, values, strict=True))
+
+    def _simulate(self, drawn: list[Estimator]) -> None:
+        """Replicates by the parametric bootstrap, for the estimators whose model can be simulated from."""
+        for one in drawn:
+            statistic = self.statistics[one]
+            model = getattr(statistic, "model", None)
+            if not isinstance(statistic, ModelStatistic) or not hasattr(model, "simulated_values"):
+                self.failures[one] = BoundError(
+                    'resampling="model" simulates from a fitted tabular model; of the estimators only mb rests on one'
+                )
+                continue
+            values = statistic.model.simulated_values(  # type: ignore[attr-defined]
+                self.settings.n_resamples, seed=self.settings.seed
+            )
+            self.replicates[one] = Replicates(statistic.n_trajectories, statistic.estimate, values)
 
     def bound(self, estimator: Estimator, method: Method) -> Bound:
         """The bound of one pair; raises where there is none."""

@@ -154,10 +154,26 @@ class Bayesian(_Independent):
         kernels.fill_exponential(out, trajectory, replicate, *_key(seed))
 
 
+@dataclass(frozen=True)
+class ModelBootstrap(_Independent):
+    """No weights at all: data simulated from the fitted model, transition by transition, and the model refitted.
+
+    The parametric bootstrap, for the model-based estimator with a tabular model.
+    """
+
+    integer = False
+    second_order = False
+
+    def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+        """There are no weights to fill."""
+        raise TightropeError('resampling="model" simulates from a model instead of weighing trajectories')
+
+
 SCHEMES: dict[str, WeightScheme] = {
     "multinomial": Multinomial(),
     "bayesian": Bayesian(),
     "poisson": Poisson(),
+    "model": ModelBootstrap(),
 }
 
 

@@ -49,7 +49,8 @@ class TabularModel:
         if not self.smoothing >= 0:
             raise DataError(f"smoothing is {self.smoothing}; a number of pseudo-visits ≥ 0 expected")
         if self.rewards is not None:
-            object.__setattr__(self, "rewards", tuple(tuple(float(r) for r in row) for row in np.asarray(self.rewards)))
+            table = np.atleast_2d(np.asarray(self.rewards, dtype=np.float64))
+            object.__setattr__(self, "rewards", tuple(tuple(float(r) for r in row) for row in table))
         if self.unseen not in _UNSEEN:
             raise DataError(f"unseen is {self.unseen!r}; known: {', '.join(_UNSEEN)}")
         if self.unseen_reward is not None and not np.isfinite(self.unseen_reward):
@@ -61,8 +62,8 @@ class TabularModel:
         states, actions = numbered("state", data.states), numbered("action", data.actions)
         if not isinstance(policy, DiscretePolicy):
             raise PolicyError(
-                "a tabular model evaluates the candidate in states that were not logged with these actions: it needs the "
-                "policy itself (probs(states, t)), not only its probabilities of the logged actions"
+                "a tabular model evaluates the candidate in states that were not logged with these actions: it needs "
+                "the policy itself (probs(states, t)), not only its probabilities of the logged actions"
             )
         following, final = _following(data, states)
         n_states = _size("state", self.n_states, max(int(states.max()), int(final.max(initial=0))))
@@ -89,9 +90,7 @@ class TabularModel:
             return None
         table = np.asarray(self.rewards, dtype=np.float64)
         if table.shape != (n_states, n_actions) or not np.isfinite(table).all():
-            raise DataError(
-                f"rewards has shape {table.shape}; finite ({n_states}, {n_actions}), states by actions, expected"
-            )
+            raise DataError(f"rewards has shape {table.shape}; finite ({n_states}, {n_actions}) expected")
         return table.reshape(-1)
 
     def _reward(self, data: TrajectoryDataset, anchor: str) -> float:
@@ -256,6 +255,31 @@ class TabularData:
         for rows, fit in self._fits(weights):
             result[rows] = fit.slopes().T[: rows.stop - rows.start]
         return result
+
+    def simulated_values(self, n_resamples: int, *, seed: int) -> Array:
+        """Values of models fitted to data drawn from the model of all logs, (n_resamples,): the parametric bootstrap.
+
+        Every pair keeps its number of visits; their outcomes are drawn anew from the fitted distribution, and so are
+        the starts. Unlike resampled trajectories, a replicate never loses a pair that the logs hold.
+        """
+        from tightrope.models.tabular_kernels import LANES
+
+        kind_counts = np.bincount(self.kinds, minlength=len(self.kind_pair))
+        visits = np.bincount(self.kind_pair, weights=kind_counts, minlength=self.probs.shape[1] * self.probs.shape[2])
+        edges = np.searchsorted(self.kind_pair, np.arange(len(visits) + 1))  # kinds are sorted by pair
+        starts = np.bincount(self.starts, minlength=self.probs.shape[1])
+        values = []
+        for block in range(-(-n_resamples // LANES)):
+            rng = np.random.default_rng([seed, block])
+            drawn = np.zeros((len(kind_counts), LANES))
+            for pair in np.flatnonzero(visits):
+                inside = slice(edges[pair], edges[pair + 1])
+                shares = kind_counts[inside] / visits[pair]
+                drawn[inside] = rng.multinomial(int(visits[pair]), shares, size=LANES).T
+            start_counts = rng.multinomial(len(self.starts), starts / len(self.starts), size=LANES).T
+            fit = TabularFit.from_counts(self, drawn, start_counts.astype(np.float64))
+            values.append(fit.value())
+        return np.concatenate(values)[:n_resamples]
 
     def unseen_mass(self) -> float:
         """The share of the candidate's steps, in the model of all logs, that fall on pairs never logged.
