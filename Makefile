@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check coverage bench clean
+.PHONY: demo test check coverage bias bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
@@ -20,9 +20,14 @@ check: $(VENV)/.dev
 coverage: $(VENV)/.dev
 	$(BIN)/python -m tightrope.experiments.coverage --out docs/coverage.md
 
+bias: $(VENV)/.dev
+	$(BIN)/python -m tightrope.experiments.bias --out docs/bias.md
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -e ".[bench]"
-	$(BIN)/python benchmarks/bootstrap.py
+	$(BIN)/python benchmarks/bootstrap.py --out docs/benchmarks.md
+	$(BIN)/python benchmarks/tabular.py --out docs/benchmarks.md
+	$(BIN)/python benchmarks/regression.py
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("tightrope needs Python 3.11 or later: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
