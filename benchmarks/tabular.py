@@ -114,8 +114,8 @@ def main() -> None:
     ours = float(np.median([cpu(lambda: prepared.values(weights)) for _ in range(5)]))
     lines = [
         "",
-        f"## Tabular models: {STATES} states, {ACTIONS} actions, horizon {HORIZON}, {len(prepared.arc_pair)} transitions, "
-        f"n = {EPISODES}, B = {RESAMPLES}",
+        f"## Tabular models: {STATES} states, {ACTIONS} actions, horizon {HORIZON}, {len(prepared.arc_pair)} "
+        f"transitions, n = {EPISODES}, B = {RESAMPLES}",
         "",
         "| refit and exact evaluation of every replicate is faster than | |",
         "|---|---:|",

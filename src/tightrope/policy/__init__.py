@@ -1,0 +1,32 @@
+"""What a policy must answer, and the policies that need nothing but NumPy.
+
+A policy answers ``log_prob(states, actions, t)``: the log-probability (log-density for continuous actions) of each
+action in its state at its time. Policies over a finite action set also answer ``probs(states, t)``. States, actions
+and times come as arrays with one row per step.
+
+Policies that can act answer ``act(states, t, uniforms)``: actions as a function of ``noise_width`` uniform numbers per
+step, so that whoever simulates decides about the noise and can hold it fixed.
+"""
+
+from tightrope.policy.base import Actor, DiscretePolicy, Policy, check_probs, open_uniforms
+from tightrope.policy.combined import CallablePolicy, MixturePolicy, as_actor, as_policy, epsilon_softened
+from tightrope.policy.discrete import DeterministicPolicy, SoftmaxPolicy, TabularPolicy, UniformPolicy
+from tightrope.policy.gaussian import GaussianPolicy
+
+__all__ = [
+    "Actor",
+    "CallablePolicy",
+    "DeterministicPolicy",
+    "DiscretePolicy",
+    "GaussianPolicy",
+    "MixturePolicy",
+    "Policy",
+    "SoftmaxPolicy",
+    "TabularPolicy",
+    "UniformPolicy",
+    "as_actor",
+    "as_policy",
+    "check_probs",
+    "epsilon_softened",
+    "open_uniforms",
+]

@@ -1,0 +1,108 @@
+"""What a policy must answer, and the checks that all of them share."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.errors import PolicyError
+
+Array = npt.NDArray[np.float64]
+Anything = npt.NDArray[Any]
+
+SUM_TOLERANCE = 1e-6
+_EDGE = 2.0**-40
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Anything that can say how likely it would have taken the logged actions."""
+
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Log-probability of each action, (N,); -inf where the policy never takes it."""
+        ...
+
+
+@runtime_checkable
+class DiscretePolicy(Policy, Protocol):
+    """A policy over actions 0..k-1 that can list all their probabilities."""
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Probabilities of all k actions, (N, k)."""
+        ...
+
+
+@runtime_checkable
+class Actor(Protocol):
+    """Anything that can act, with the noise given from outside."""
+
+    @property
+    def noise_width(self) -> int:
+        """How many uniform numbers an action takes."""
+        ...
+
+    def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
+        """One action per state from uniforms (N, noise_width), each above 0 and below 1."""
+        ...
+
+
+class Sampling:
+    """Samples from ``act``."""
+
+    def sample(self: Actor, states: Anything, t: npt.NDArray[np.int64], *, rng: np.random.Generator) -> Anything:
+        """One action per state, (N,) or (N, k)."""
+        return self.act(states, t, open_uniforms(rng, (len(states), self.noise_width)))
+
+
+def open_uniforms(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Uniform numbers kept off 0 and 1 by 2^-40, where inverse distribution functions fail."""
+    draws = rng.random(shape)
+    return np.clip(draws, _EDGE, 1.0 - _EDGE, out=draws)
+
+
+def check_probs(name: str, table: Array) -> None:
+    """Refuse entries below 0 or NaN and rows that do not sum to one."""
+    bad = ~(table >= 0)
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise PolicyError(f"{name}{list(at)} is {table[at]}; probabilities must be numbers ≥ 0")
+    sums = table.sum(axis=-1)
+    off = np.abs(sums - 1.0) > SUM_TOLERANCE
+    if off.any():
+        row = tuple(int(i) for i in np.argwhere(off)[0])
+        raise PolicyError(f"row {list(row)} of {name} sums to {sums[row]:.8g}; each row must sum to one")
+
+
+def check_count(n_actions: Any) -> None:
+    """Refuse a number of actions that is none."""
+    if not isinstance(n_actions, (int, np.integer)) or n_actions < 1:
+        raise PolicyError(f"n_actions is {n_actions!r}; it must be a whole number, at least 1")
+
+
+def numbers(name: str, values: Any) -> Array:
+    """Values as floats."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise PolicyError(f"{name} must give numbers, all rows of one length: {error}") from error
+
+
+def check_index(name: str, values: Anything, size: int, why: str) -> None:
+    """Refuse numbers outside 0..size-1, naming the first row."""
+    bad = (values < 0) | (values >= size)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise PolicyError(f"{name} {values[row]} is outside 0..{size - 1}: {why}", row=row)
+
+
+def action_index(actions: Anything, n_actions: int) -> Anything:
+    """Actions as numbers below n_actions."""
+    if actions.ndim != 1 or actions.dtype.kind not in "iub":
+        raise PolicyError(
+            f"a policy over {n_actions} discrete actions needs one integer action per step; got {actions.dtype} of "
+            f"shape {actions.shape}"
+        )
+    check_index("action", actions, n_actions, f"the policy has {n_actions} actions")
+    return actions.astype(np.int64)

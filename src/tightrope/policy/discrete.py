@@ -1,0 +1,144 @@
+"""Policies over a finite action set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.errors import PolicyError
+from tightrope.policy.base import (
+    Anything,
+    Array,
+    Sampling,
+    action_index,
+    check_count,
+    check_index,
+    check_probs,
+    numbers,
+)
+
+
+class Discrete(Sampling):
+    """Log-probabilities and samples from ``probs``, for policies over a finite action set."""
+
+    noise_width = 1
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Probabilities of all actions, (N, k)."""
+        raise NotImplementedError
+
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Log-probability of each action, (N,)."""
+        table = self.probs(states, t)
+        index = action_index(actions, table.shape[1])
+        with np.errstate(divide="ignore"):
+            return np.log(table[np.arange(len(table)), index])
+
+    def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
+        """The action at which the cumulative probability passes the uniform, (N,)."""
+        return _invert(self.probs(states, t), uniforms[:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class TabularPolicy(Discrete):
+    """Probabilities in a table: (states, actions), or (times, states, actions) when they change with time."""
+
+    table: Array
+
+    def __init__(self, probs: npt.ArrayLike):
+        table = numbers("probs", probs)
+        if table.ndim not in (2, 3):
+            raise PolicyError(
+                f"probs has shape {table.shape}; give (states, actions), or (times, states, actions) for a policy that "
+                "changes with time"
+            )
+        check_probs("probs", table)
+        object.__setattr__(self, "table", table)
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Probabilities of all actions, (N, k)."""
+        if states.ndim != 1 or states.dtype.kind not in "iu":
+            raise PolicyError(
+                f"a TabularPolicy needs one integer state per step; the logs hold {states.dtype} of shape "
+                f"{states.shape}"
+            )
+        check_index("state", states, self.table.shape[-2], "the policy's table has that many rows")
+        if self.table.ndim == 2:
+            return self.table[states]
+        check_index("time", t, len(self.table), "the policy's table covers that many steps")
+        return self.table[t, states]
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxPolicy(Discrete):
+    """Probabilities ∝ exp(preference / temperature), with ``preferences(states, t)`` giving (N, k)."""
+
+    preferences: Callable[[Anything, npt.NDArray[np.int64]], Anything]
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise PolicyError(f"temperature is {self.temperature}; it must be positive")
+
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Log-probability of each action, (N,), exact where the probability itself is too small for a float."""
+        table = self._log_probs(states, t)
+        return table[np.arange(len(table)), action_index(actions, table.shape[1])]
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Probabilities of all actions, (N, k)."""
+        return np.exp(self._log_probs(states, t))
+
+    def _log_probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        logits = numbers("preferences", self.preferences(states, t)) / self.temperature
+        if logits.ndim != 2 or len(logits) != len(states):
+            raise PolicyError(f"preferences returned shape {logits.shape}; (N, actions) with N={len(states)} expected")
+        top = logits.max(axis=1, keepdims=True)
+        if not np.isfinite(top).all():
+            row = int(np.argmin(np.isfinite(top)))
+            raise PolicyError(f"preferences are {logits[row]}; numbers are expected, at least one above -inf", row=row)
+        logits = logits - top
+        normalized: Array = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        return normalized
+
+
+@dataclass(frozen=True, eq=False)
+class DeterministicPolicy(Discrete):
+    """Always the action ``choose(states, t)``, an integer below ``n_actions``."""
+
+    choose: Callable[[Anything, npt.NDArray[np.int64]], Anything]
+    n_actions: int
+
+    def __post_init__(self) -> None:
+        check_count(self.n_actions)
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """One on the chosen action, (N, k)."""
+        chosen = np.asarray(self.choose(states, t))
+        if chosen.shape != (len(states),):
+            raise PolicyError(f"choose returned shape {chosen.shape}; one action per state, ({len(states)},), expected")
+        return np.eye(self.n_actions)[action_index(chosen, self.n_actions)]
+
+
+@dataclass(frozen=True, eq=False)
+class UniformPolicy(Discrete):
+    """Every one of ``n_actions`` actions alike."""
+
+    n_actions: int
+
+    def __post_init__(self) -> None:
+        check_count(self.n_actions)
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """1/k everywhere, (N, k)."""
+        return np.full((len(states), self.n_actions), 1.0 / self.n_actions)
+
+
+def _invert(probs: Array, uniforms: Array) -> npt.NDArray[np.int64]:
+    """The first index at which the cumulative probability of a row passes its uniform, (N,)."""
+    cumulative = np.cumsum(probs, axis=1)
+    chosen: npt.NDArray[np.int64] = ((uniforms * cumulative[:, -1])[:, None] >= cumulative).sum(axis=1)
+    return chosen
