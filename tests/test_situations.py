@@ -106,3 +106,16 @@ def test_a_model_needs_no_behaviour_probabilities():
     assert all("no behaviour probabilities" in why for _, _, why in result.skipped)
     full = tightrope.evaluate(data, problem.candidate, estimators=["mb"])
     assert [bound.value for bound in result] == [bound.value for bound in full]
+
+
+def test_the_robust_bound_holds_without_behaviour_probabilities():
+    """Conservative: below the truth with room to spare, and tighter with more logs."""
+    problem = small("bonus")
+    few, many = (
+        tightrope.robust_bound(problem.logs(n, rng=np.random.default_rng(0)), problem.candidate) for n in (500, 20_000)
+    )
+    assert few.guarantee == "exact"
+    assert few.value < many.value < problem.true_value
+    data = problem.logs(50, rng=np.random.default_rng(0))
+    with pytest.raises(tightrope.PolicyError, match="needs integer states and actions"):
+        tightrope.robust_bound(data, lambda states, actions, t: np.ones(len(states)))

@@ -5,6 +5,7 @@ from tightrope.api import (
     evaluate,
     interval,
     lower_bound,
+    robust_bound,
     statistic,
     upper_bound,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "interval",
     "lower_bound",
     "read",
+    "robust_bound",
     "statistic",
     "upper_bound",
     "write",

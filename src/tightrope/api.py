@@ -11,11 +11,13 @@ from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
 from tightrope.dataset import TrajectoryDataset
 from tightrope.diagnostics import overlap, summarize
-from tightrope.errors import BoundError, TightropeError
+from tightrope.errors import BoundError, PolicyError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.models import Model, has_tabular
+from tightrope.models.tabular import policy_table
 from tightrope.pairs import bounds_of, is_valid
+from tightrope.policy import TabularPolicy
 from tightrope.problem import Problem
 from tightrope.records import Bound, Evaluation, Interval, Side
 from tightrope.settings import Options, Settings
@@ -80,6 +82,26 @@ def interval(
     each = replace(settings, confidence=(1 + settings.confidence) / 2)
     low, high = (_one(dataset, policy, side, estimator, method, each) for side in ("lower", "upper"))
     return Interval(low, high, settings.confidence)
+
+
+def robust_bound(dataset: TrajectoryDataset, policy: Any, *, side: Side = "lower", confidence: float = 0.95) -> Bound:
+    """The candidate's value in the worst process that the logged transitions leave possible; needs no behaviour policy.
+
+    For numbered states and actions. Exact where the policy's table declares them and the reward range and horizon are
+    declared; conservative, and worth something only with many visits to every pair that the candidate takes. After
+    Chow, Petrik and Ghavamzadeh (2015).
+    """
+    from tightrope.bounds.robust import robust_bound as robust
+
+    problem = Problem(dataset, policy)
+    if not has_tabular(problem):
+        raise PolicyError("robust_bound needs integer states and actions and a policy that lists its probabilities")
+    assert dataset.states is not None
+    assert dataset.actions is not None
+    declared = isinstance(problem.policy, TabularPolicy)
+    n_states = problem.policy.table.shape[-2] if declared else int(dataset.states.max()) + 1
+    table = policy_table(problem.policy, n_states, int(dataset.actions.max()) + 1, dataset.horizon)
+    return robust(dataset, table, confidence=confidence, side=side, states_declared=declared)
 
 
 def evaluate(

@@ -68,7 +68,7 @@ class TabularModel:
         following, final = _following(data, states)
         n_states = _size("state", self.n_states, max(int(states.max()), int(final.max(initial=0))))
         n_actions = _size("action", self.n_actions, int(actions.max()))
-        probs = _policy_table(policy, n_states, n_actions, data.horizon)
+        probs = policy_table(policy, n_states, n_actions, data.horizon)
         n_actions = probs.shape[2]
         following = np.where(following == _END, n_states, following)
         pair = states * n_actions + actions
@@ -140,7 +140,7 @@ def _following(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, Int
     return following, final[going_on].astype(np.int64)
 
 
-def _policy_table(policy: DiscretePolicy, n_states: int, n_actions: int, horizon: int) -> Array:
+def policy_table(policy: DiscretePolicy, n_states: int, n_actions: int, horizon: int) -> Array:
     """π_t(a|s) as (horizon, S, A), padded with zero where the policy knows fewer actions than the logs."""
     states = np.arange(n_states)
     tables = [np.asarray(policy.probs(states, np.full(n_states, t)), dtype=np.float64) for t in range(horizon)]
