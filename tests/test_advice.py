@@ -173,3 +173,32 @@ def test_evaluate_warns_on_left_skewed_weighted_returns():
         "wis": True,
         "pdwis": True,
     }
+
+
+def test_the_reasons_name_what_was_measured():
+    problem = small("walker")
+    data = problem.logs(300, rng=np.random.default_rng(1))
+    advice = tightrope.advise(data, problem.candidate, rng=1)
+    kinds = [reason.split(":")[0] for reason in advice.reasons]
+    assert kinds == ["overlap", "support", "tabular model", "direction"]
+    assert "300 trajectories are worth" in advice.reasons[0]
+    assert str(advice).startswith(advice.text)
+    assert tightrope.Advice.from_json(advice.to_json()) == advice
+    assert len(advice.bounds) == 1
+
+
+@pytest.mark.parametrize(("candidate", "words"), [(0, "lean to the unsafe side"), (1, "lean to the safe side")])
+def test_direction(candidate, words):
+    """One step, rewards 0 and 1 for the two actions: a candidate that takes the worse (better) one most of the time."""
+    rng = np.random.default_rng(0)
+    actions = rng.integers(2, size=400)
+    chosen = np.where(actions == candidate, 0.9, 0.1)
+    data = tightrope.TrajectoryDataset(
+        offsets=np.arange(401),
+        rewards=actions.astype(float),
+        terminated=np.ones(400, dtype=bool),
+        horizon=1,
+        behavior_log_probs=np.log(np.full(400, 0.5)),
+        eval_log_probs=np.log(chosen),
+    )
+    assert words in tightrope.evaluate(data).reasons[-1]

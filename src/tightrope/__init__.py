@@ -1,6 +1,7 @@
 """tightrope: how good is this policy, at worst, judging only from logs of another policy?"""
 
 from tightrope.api import (
+    advise,
     estimate,
     evaluate,
     interval,
@@ -23,13 +24,14 @@ from tightrope.policy import (
     epsilon_softened,
 )
 from tightrope.readers import read, write
-from tightrope.records import Bound, Evaluation, Interval
+from tightrope.records import Advice, Bound, Evaluation, Interval
 from tightrope.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.settings import Options
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
     "Bayesian",
     "Bound",
     "BoundError",
@@ -51,6 +53,7 @@ __all__ = [
     "TightropeError",
     "TrajectoryDataset",
     "UniformPolicy",
+    "advise",
     "draw_weights",
     "epsilon_softened",
     "estimate",

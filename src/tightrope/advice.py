@@ -15,7 +15,7 @@ from statistics import NormalDist
 import numpy as np
 
 from tightrope.dataset import Array, TrajectoryDataset
-from tightrope.records import Bound, Overlap, Side
+from tightrope.records import Bound, ModelCheck, Overlap, Side, Summary
 
 # Of the approximate bounds, by measured error rate where the data are skewed to the unsafe side.
 PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
@@ -174,3 +174,55 @@ def _name(bound: Bound) -> str:
     sign = "≥" if bound.side == "lower" else "≤"
     said = f"value {sign} {bound.value:.4g} at {bound.confidence:.4g}, {bound.guarantee}"
     return f"{bound.estimator} with {bound.method} ({said})"
+
+
+def reasons(found: Overlap, check: ModelCheck | None, summary: Summary, bounds: Sequence[Bound]) -> tuple[str, ...]:
+    """The measured quantities that the advice weighs, a line each."""
+    lines = [_overlap_line(found, summary.n_trajectories)]
+    if found.unlogged_mass is not None:
+        lines.append(
+            f"support: {found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
+        )
+    if check is not None:
+        lines.append(_model_line(check))
+    direction = _direction_line(summary, bounds)
+    return tuple([*lines, direction] if direction else lines)
+
+
+def _overlap_line(found: Overlap, n: int) -> str:
+    tail = "no tail to fit" if found.pareto_k is None else f"tail index {found.pareto_k:.2f}"
+    return (
+        f"overlap: {n} trajectories are worth {found.effective_sample_size[-1]:.1f}; {found.zero_share:.0%} of them the "
+        f"candidate could not have produced; {tail}"
+    )
+
+
+def _model_line(check: ModelCheck) -> str:
+    parts = [f"one-step error {check.training_error:.3g} fitted, {check.held_out_error:.3g} held out"]
+    if np.isfinite(check.correction):
+        parts.append(f"the weighted logs correct it by {check.correction:.3g} ± {check.correction_error:.2g}")
+    if check.unseen_mass is not None:
+        parts.append(f"{check.unseen_mass:.1%} of the candidate's steps on pairs never logged")
+    if check.memory is not None:
+        parts.append(f"a test whether the logged state is all there is gives p = {check.memory:.2g}")
+    return f"{check.model} model: {'; '.join(parts)}"
+
+
+def _direction_line(summary: Summary, bounds: Sequence[Bound]) -> str:
+    """The paper's point: self-normalised estimates lean towards the behaviour policy's value when logs are few."""
+    weighted = [bound for bound in bounds if bound.estimator in (*SELF_NORMALISED, "wdr")]
+    if not weighted:
+        return ""
+    gap = weighted[-1].estimate - summary.return_mean
+    noise = float(np.hypot(weighted[-1].standard_error or 0.0, summary.return_error))
+    if abs(gap) <= 2 * noise:
+        return "direction: the candidate's value is not told apart from the behaviour policy's own"
+    if gap > 0:
+        return (
+            "direction: the candidate looks better than the behaviour policy, so that with few logs self-normalised "
+            "estimates lean to the safe side"
+        )
+    return (
+        "direction: the candidate looks worse than the behaviour policy, so that with few logs self-normalised "
+        "estimates lean to the unsafe side; for the question whether it is better, that does no harm"
+    )

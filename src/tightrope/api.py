@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
-from tightrope.advice import advise
+from tightrope.advice import advise as choose
+from tightrope.advice import reasons
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
 from tightrope.dataset import TrajectoryDataset
@@ -19,7 +20,7 @@ from tightrope.models.tabular import policy_table
 from tightrope.pairs import bounds_of, is_valid
 from tightrope.policy import TabularPolicy
 from tightrope.problem import Problem
-from tightrope.records import Bound, Evaluation, Interval, Side
+from tightrope.records import Advice, Bound, Evaluation, Interval, Side
 from tightrope.settings import Options, Settings
 from tightrope.statistic import FittedStatistic
 
@@ -146,12 +147,14 @@ def evaluate(
                 skipped[pair[0].name, pair[1].name] = result
     if not bounds:
         raise _reasons(skipped)
-    advice = [advise(bounds, found, each, dataset) for each in sides]
+    advice = [choose(bounds, found, each, dataset) for each in sides]
+    summary = summarize(dataset)
     return Evaluation(
         bounds=tuple(bounds),
         skipped=tuple((*pair, str(why)) for pair, why in skipped.items()),
-        summary=summarize(dataset),
+        summary=summary,
         overlap=found,
+        reasons=reasons(found, check, summary, bounds),
         model_check=check,
         advice="\n".join(dict.fromkeys(text for text, _ in advice)),
         believe=tuple(index for _, index in advice if index is not None),
@@ -162,6 +165,12 @@ def evaluate(
             "seed": settings.seed,
         },
     )
+
+
+def advise(dataset: TrajectoryDataset, policy: Any = None, **options: Any) -> Advice:
+    """What to believe on this data, and why; takes what ``evaluate`` takes."""
+    result = evaluate(dataset, policy, **options)
+    return Advice(result.advice, tuple(result.bounds[index] for index in result.believe), result.reasons)
 
 
 def _reasons(skipped: dict[tuple[str, str], TightropeError]) -> TightropeError:

@@ -147,6 +147,23 @@ class Summary(_Json):
 
 
 @dataclass(frozen=True)
+class Advice(_Json):
+    """What to believe on this data, and why."""
+
+    text: str
+    bounds: tuple[Bound, ...]  # those to believe, at most one a side; none: this data cannot answer
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([self.text, *(f"  - {reason}" for reason in self.reasons)])
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The advice that ``to_dict`` made."""
+        return cls(data["text"], tuple(Bound.from_dict(bound) for bound in data["bounds"]), tuple(data["reasons"]))
+
+
+@dataclass(frozen=True)
 class Evaluation(_Json):
     """Many bounds on one question, what the logs look like, and which bound to believe."""
 
@@ -155,6 +172,7 @@ class Evaluation(_Json):
     summary: Summary
     overlap: Overlap
     advice: str
+    reasons: tuple[str, ...] = ()  # the measured quantities behind the advice
     model_check: ModelCheck | None = None  # where a model was fitted
     believe: tuple[int, ...] = ()  # which of the bounds, at most one a side; none: this data cannot answer
     true_value: float | None = None  # where it is known, for demonstrations
