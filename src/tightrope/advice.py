@@ -192,8 +192,8 @@ def reasons(found: Overlap, check: ModelCheck | None, summary: Summary, bounds: 
 def _overlap_line(found: Overlap, n: int) -> str:
     tail = "no tail to fit" if found.pareto_k is None else f"tail index {found.pareto_k:.2f}"
     return (
-        f"overlap: {n} trajectories are worth {found.effective_sample_size[-1]:.1f}; {found.zero_share:.0%} of them the "
-        f"candidate could not have produced; {tail}"
+        f"overlap: {n} trajectories are worth {found.effective_sample_size[-1]:.1f}; {found.zero_share:.0%} of them "
+        f"the candidate could not have produced; {tail}"
     )
 
 
