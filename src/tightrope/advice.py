@@ -20,7 +20,7 @@ from tightrope.records import Bound, ModelCheck, Overlap, Side, Summary
 # Of the approximate bounds, by measured error rate where the data are skewed to the unsafe side.
 PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
 EXACT_PREFERENCE = ("betting", "cut", "anderson", "empirical-bernstein", "hoeffding")
-SELF_NORMALISED = ("wis", "pdwis")
+SHARE_WEIGHTS = ("wis", "pdwis", "dr", "wdr")  # what skews one of them skews all, seen or not
 AGAINST_MODEL = ("model-contradicted", "unseen-pairs", "unlogged-actions", "no-correction")
 BREAKS_BOOTSTRAP = (
     "no-overlap",
@@ -101,9 +101,10 @@ def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | Non
 def _best_sound(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
     """The first approximate bound in the fixed order that no warning speaks against."""
     against = (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, "skew", "bca-degenerate", "vacuous")
-    # Skewed weights seen by one bound are a reason against its estimator, and WIS and PDWIS share theirs.
+    # Skew seen by one bound speaks against its estimator and against all that weigh the same trajectories: the data
+    # sets on which one of them looks free of it are those that miss the trajectories in question.
     skewed = {bound.estimator for bound in mine.values() if _has(bound, ("skew",)) and bound.estimator != "mb"}
-    skewed |= set(SELF_NORMALISED) if skewed & set(SELF_NORMALISED) else set()
+    skewed |= set(SHARE_WEIGHTS) if skewed & set(SHARE_WEIGHTS) else set()
     sound = [
         i
         for i, bound in mine.items()
@@ -210,7 +211,7 @@ def _model_line(check: ModelCheck) -> str:
 
 def _direction_line(summary: Summary, bounds: Sequence[Bound]) -> str:
     """The paper's point: self-normalised estimates lean towards the behaviour policy's value when logs are few."""
-    weighted = [bound for bound in bounds if bound.estimator in (*SELF_NORMALISED, "wdr")]
+    weighted = [bound for bound in bounds if bound.estimator in ("wis", "pdwis", "wdr")]
     if not weighted:
         return ""
     gap = weighted[-1].estimate - summary.return_mean
