@@ -187,7 +187,7 @@ def test_the_reasons_name_what_was_measured():
     assert len(advice.bounds) == 1
 
 
-@pytest.mark.parametrize(("candidate", "words"), [(0, "lean to the unsafe side"), (1, "lean to the safe side")])
+@pytest.mark.parametrize(("candidate", "words"), [(0, "looks worse"), (1, "looks better")])
 def test_direction(candidate, words):
     """One step, rewards 0 and 1 for the two actions: a candidate that takes the worse (better) one most of the time."""
     rng = np.random.default_rng(0)

@@ -13,22 +13,41 @@ def check(problem, data, effective=100.0):
     return check_model(Problem(data, problem.candidate), "auto", "low", effective=effective)
 
 
-def test_memory_by_hand():
-    """One pair, twenty visits after each of two predecessors (the start, itself), δ = +1 and -1: all between groups.
-
-    The pair's variance is 1 and its mean 0, so chi-square is 20 + 20 = 40 with one degree of freedom: p = 2.5e-10.
-    """
+def chain(errors):
+    """Three steps each of one pair (0, 0), led to by (1, 0) or (2, 0): δ of the last step is given, by episode."""
+    n = len(errors)
+    states = np.stack([1 + np.arange(n) % 2, np.zeros(n, int)], axis=1).reshape(-1)
     data = TrajectoryDataset(
-        offsets=np.arange(0, 41, 2),
-        rewards=np.zeros(40),
-        terminated=np.ones(20, dtype=bool),
+        offsets=np.arange(0, 2 * n + 1, 2),
+        rewards=np.zeros(2 * n),
+        terminated=np.ones(n, dtype=bool),
         horizon=2,
-        states=np.zeros(40, dtype=int),
-        actions=np.zeros(40, dtype=int),
+        states=states,
+        actions=np.zeros(2 * n, dtype=int),
     )
-    assert _memory(data, np.tile([1.0, -1.0], 20)) == pytest.approx(2.5396e-10, rel=1e-3)
-    assert _memory(data, np.repeat([1.0, -1.0], 20)) == pytest.approx(1.0)  # the same within both groups
-    assert _memory(data, np.zeros(40)) is None
+    return data, np.stack([np.zeros(n), errors], axis=1).reshape(-1)
+
+
+def test_memory_by_hand():
+    """Errors of +1 after one predecessor and -1 after the other: all 40 of the sum of squares lies between them.
+
+    Under permutation that sum is about chi-square with one degree of freedom: P(> 40) is 2.5e-10. Errors that alternate
+    within both predecessors leave nothing between them.
+    """
+    assert _memory(*chain(np.tile([1.0, -1.0], 20))) < 1e-7
+    assert _memory(*chain(np.repeat(np.tile([1.0, -1.0], 10), 2))) > 0.5
+    assert _memory(*chain(np.zeros(40))) is None
+
+
+def test_memory_is_not_fooled_by_unequal_spread_or_rare_slips():
+    """A predecessor with few visits and a wide spread, or errors that are nearly always 0, look like memory to a plain
+    analysis of variance; exchanging errors within their pair and time does not fall for it.
+    """
+    rng = np.random.default_rng(0)
+    slips = [_memory(*chain(np.where(rng.random(60) < 0.02, -50.0, 1.0))) for _ in range(60)]
+    found = [p for p in slips if p is not None]
+    assert sum(p < 1e-4 for p in found) == 0
+    assert np.mean([p < 0.05 for p in found]) < 0.15
 
 
 @pytest.mark.parametrize("name", ["walker", "bonus", "decline"])

@@ -119,3 +119,30 @@ def test_the_robust_bound_holds_without_behaviour_probabilities():
     data = problem.logs(50, rng=np.random.default_rng(0))
     with pytest.raises(tightrope.PolicyError, match="needs integer states and actions"):
         tightrope.robust_bound(data, lambda states, actions, t: np.ones(len(states)))
+
+
+def continuous_logs(n=60, horizon=5):
+    rng = np.random.default_rng(0)
+    states, actions = rng.normal(size=(n, horizon)), rng.normal(size=(n, horizon))
+    return tightrope.TrajectoryDataset(
+        offsets=np.arange(n + 1) * horizon,
+        rewards=-np.abs(states).reshape(-1),
+        terminated=np.zeros(n, dtype=bool),
+        horizon=horizon,
+        states=states.reshape(-1, 1),
+        actions=actions.reshape(-1, 1),
+    )
+
+
+def test_a_model_that_nothing_was_held_against_is_not_advised():
+    policy = tightrope.GaussianPolicy(lambda states, t: 0 * states, [[0.5]])
+    result = tightrope.evaluate(continuous_logs(), policy, model="linear", methods="percentile", n_resamples=100)
+    assert {bound.estimator for bound in result} == {"mb"}  # no propensities, but a model was asked for
+    assert any(text.startswith("model-unchecked") for text in result.bounds[0].warnings)
+    assert result.believe == ()
+    assert "not measured" in result.reasons[0]
+
+
+def test_an_unknown_model_is_refused_even_where_nobody_would_use_it():
+    with pytest.raises(tightrope.TightropeError, match="model is 'liner'; known: tabular, linear, polynomial"):
+        tightrope.evaluate(continuous_logs(), tightrope.UniformPolicy(2), model="liner")

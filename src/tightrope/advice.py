@@ -21,7 +21,7 @@ from tightrope.records import Bound, ModelCheck, Overlap, Side, Summary
 PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
 EXACT_PREFERENCE = ("betting", "cut", "anderson", "empirical-bernstein", "hoeffding")
 SHARE_WEIGHTS = ("wis", "pdwis", "dr", "wdr")  # what skews one of them skews all, seen or not
-AGAINST_MODEL = ("model-contradicted", "unseen-pairs", "unlogged-actions", "no-correction")
+AGAINST_MODEL = ("model-contradicted", "unseen-pairs", "fragile-pairs", "model-unchecked", "no-correction")
 BREAKS_BOOTSTRAP = (
     "no-overlap",
     "low-overlap",
@@ -191,6 +191,9 @@ def reasons(found: Overlap, check: ModelCheck | None, summary: Summary, bounds: 
 
 
 def _overlap_line(found: Overlap, n: int) -> str:
+    none = [text for text in found.warnings if text.startswith("no-overlap")]
+    if none:
+        return f"overlap: not measured; {none[0].removeprefix('no-overlap: ')}"
     tail = "no tail to fit" if found.pareto_k is None else f"tail index {found.pareto_k:.2f}"
     return (
         f"overlap: {n} trajectories are worth {found.effective_sample_size[-1]:.1f}; {found.zero_share:.0%} of them "
@@ -210,7 +213,7 @@ def _model_line(check: ModelCheck) -> str:
 
 
 def _direction_line(summary: Summary, bounds: Sequence[Bound]) -> str:
-    """The paper's point: self-normalised estimates lean towards the behaviour policy's value when logs are few."""
+    """Whether the candidate looks better than the behaviour policy, on the same logs."""
     weighted = [bound for bound in bounds if bound.estimator in ("wis", "pdwis", "wdr")]
     if not weighted:
         return ""
@@ -218,12 +221,4 @@ def _direction_line(summary: Summary, bounds: Sequence[Bound]) -> str:
     noise = float(np.hypot(weighted[-1].standard_error or 0.0, summary.return_error))
     if abs(gap) <= 2 * noise:
         return "direction: the candidate's value is not told apart from the behaviour policy's own"
-    if gap > 0:
-        return (
-            "direction: the candidate looks better than the behaviour policy, so that with few logs self-normalised "
-            "estimates lean to the safe side"
-        )
-    return (
-        "direction: the candidate looks worse than the behaviour policy, so that with few logs self-normalised "
-        "estimates lean to the unsafe side; for the question whether it is better, that does no harm"
-    )
+    return f"direction: the candidate looks {'better' if gap > 0 else 'worse'} than the behaviour policy"

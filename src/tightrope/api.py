@@ -16,6 +16,7 @@ from tightrope.errors import BoundError, PolicyError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.models import Model, has_tabular
+from tightrope.models import model as find_model
 from tightrope.models.tabular import policy_table
 from tightrope.pairs import bounds_of, is_valid
 from tightrope.policy import TabularPolicy
@@ -127,8 +128,11 @@ def evaluate(
     settings = Settings(**options)
     problem = Problem(dataset, policy)
     found = overlap(problem)
-    named = list(estimators or ESTIMATORS)
-    if estimators is None and not has_tabular(problem):  # a continuous model takes its time: only when asked for
+    named = [estimators] if isinstance(estimators, str) else list(estimators or ESTIMATORS)
+    methods = [methods] if isinstance(methods, str) else methods
+    find_model(model, problem)  # an unknown name is an error even where no estimator would use it
+    # A continuous model takes its time: only when asked for.
+    if estimators is None and model == "auto" and not has_tabular(problem):
         named = [name for name in named if not is_model_based(name)]
     chosen = [find_estimator(item, model=model) for item in named]
     pairs = [(one, find_method(item)) for one in chosen for item in (methods or DEFAULT_METHODS)]

@@ -15,6 +15,7 @@ FEW_EFFECTIVE = 10.0  # below this many effective trajectories a bootstrap resam
 HEAVY_SHARE = 0.5
 HEAVY_TAIL = 0.7  # Vehtari et al.: above it, averages of the ratios are unreliable at any practical n
 LARGEST_LOG = 700.0  # a ratio beyond this does not fit a float64
+UNLOGGED = 0.01  # of the candidate's choices in logged states
 OFF_MEAN = 5.0  # standard errors between the mean ratio and 1
 
 
@@ -81,7 +82,7 @@ def _warnings(found: Overlap, n: int) -> list[str]:
             "instead of 1: "
             "the logged probabilities are wrong, or the trajectories that matter are missing"
         )
-    if found.unlogged_mass:
+    if found.unlogged_mass is not None and found.unlogged_mass > UNLOGGED:
         warnings.append(
             f"unlogged-actions: {found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
         )

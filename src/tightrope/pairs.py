@@ -178,9 +178,9 @@ class Work:
         if not is_valid(estimator, method):
             independent = ", ".join(name for name, cls in ESTIMATORS.items() if hasattr(cls, "trajectory_values"))
             raise BoundError(
-                f"{method.name} needs one independent value per trajectory; a self-normalised estimator divides "
-                "by a sum "
-                f"over all of them, so the pair has no guarantee. Use {independent}, or a bootstrap method"
+                f"{method.name} needs one independent value per trajectory; {estimator.name} is no mean of such values (it "
+                "divides by a sum over trajectories or fits a model), so the pair has no guarantee. Use "
+                f"{independent}, or a bootstrap method"
             )
         if any(note.startswith("dropped") for note in data.notes):
             raise BoundError(
@@ -218,7 +218,8 @@ class Work:
         """What speaks against the model concerns who relies on it alone; who corrects it needs something to correct."""
         check = self.check(estimator)
         if check is None:
-            return ()
+            alone = not getattr(estimator, "uses_ratios", True)
+            return ("model-unchecked: nothing in the logs was held against this model",) if alone else ()
         if not getattr(estimator, "uses_ratios", True):
             return check.warnings
         if getattr(estimator, "fit", "cross") != "cross" and check.residue_free:

@@ -119,6 +119,7 @@ class ModelCheck(_Json):
     training_error: float  # root mean square of one-step errors of the model's values on the data it was fitted to
     held_out_error: float  # the same on data it was not fitted to
     unseen_mass: float | None  # the candidate's steps in a tabular model that fall on pairs never logged
+    fragile_mass: float | None  # those on pairs that a single trajectory holds
     memory: float | None  # p-value: whether what follows a logged state depends on what came before it
     residue_free: bool  # fitted to its own data the model leaves no error at all: nothing would be corrected
     warnings: tuple[str, ...] = ()

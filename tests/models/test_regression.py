@@ -415,3 +415,19 @@ def test_the_side_must_be_known():
 def test_policies_that_cannot_act(policy, message):
     with pytest.raises(PolicyError, match=message):
         LinearModel(reward=linear_reward).prepare(problem(policy=policy), anchor="low")
+
+
+def test_a_known_end_needs_the_states_in_which_episodes_ended():
+    """Fitted to survivors alone, a walk that ends below zero would seem to drift upwards."""
+    data = TrajectoryDataset(
+        offsets=np.array([0, 2, 3, 6]),
+        rewards=np.ones(6),
+        terminated=np.array([True, True, False]),
+        horizon=3,
+        states=np.arange(6.0)[:, None],
+        actions=np.linspace(-1, 1, 6)[:, None],
+    )
+    policy = GaussianPolicy(lambda states, t: 0 * states, [[1.0]])
+    model = LinearModel(terminated=lambda states, actions, after, t: after[:, 0] < 0)
+    with pytest.raises(DataError, match="fitted to the survivors alone"):
+        model.prepare(Problem(data, policy), anchor="low")

@@ -21,7 +21,8 @@ from tightrope.statistic import standard_error
 
 CONTRADICTED = 3.0  # standard errors between what the model says and what the weighted logs say
 UNSEEN = 0.01  # of the candidate's steps in the model, on pairs never logged
-FEW = 10  # steps a group needs to be compared
+MOST_STEPS = 20_000  # that the test of memory looks at
+PERMUTATIONS = 99
 REMEMBERS = 1e-4  # a p-value below which the logged state is not all there is
 TINY = 1e-12
 
@@ -31,7 +32,7 @@ def check_model(
 ) -> ModelCheck:
     """Compare the model with the logs it was not fitted to.
 
-    The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: in expectation the model's bias.
+    The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: minus the model's bias, estimated.
     With few effective trajectories it is noise and counts for nothing. The plain TD errors, in-sample and held-out,
     show over-fitting without any ratio.
     """
@@ -49,6 +50,7 @@ def check_model(
         training_error=float(np.sqrt(np.square(shared).mean())),
         held_out_error=float(np.sqrt(np.square(held_out).mean())),
         unseen_mass=unseen,
+        fragile_mass=prepared.fragile_mass() if isinstance(prepared, TabularData) else None,
         memory=_memory(data, shared) if isinstance(prepared, TabularData) else None,
         residue_free=bool(np.abs(shared).max() <= TINY * max(scale, float(np.abs(data.rewards).max()))),
     )
@@ -58,33 +60,36 @@ def check_model(
 def _memory(data: TrajectoryDataset, deltas: Array) -> float | None:
     """How likely TD errors that depend this much on the step before would be, were the logged state all there is.
 
-    If the model's states are Markov, what a state-action pair leads to has nothing to do with what led to it, and the
-    in-sample errors of a pair average to zero after every predecessor: an analysis of variance within pairs, its
-    statistic taken as chi-square. No importance ratio is needed, so it speaks where overlap is poor. None where there
-    is nothing to compare.
+    If the model's states are Markov, what a state-action pair leads to at some time has nothing to do with what led to
+    it: within (pair, time) the errors may be exchanged between predecessors. Their sum of squares between predecessors
+    is held against such permutations, whose distribution is taken as a scaled chi-square with their mean and variance.
+    No importance ratio is needed, so it speaks where overlap is poor. None where there is nothing to exchange.
     """
     from scipy.special import chdtrc
 
     assert data.states is not None
     assert data.actions is not None
-    width = int(data.actions.max()) + 1
-    pair = data.states.astype(np.int64) * width + data.actions.astype(np.int64)
-    before = np.append(0, pair[:-1] + 1)
-    before[data.offsets[:-1]] = 0  # nothing came before the first step
-    (of_pair, _), group = np.unique(np.stack([pair, before]), axis=1, return_inverse=True)
+    pair = data.states.astype(np.int64) * (int(data.actions.max()) + 1) + data.actions.astype(np.int64)
+    later = np.flatnonzero(data.times > 0)[:MOST_STEPS]  # before the first step there is nothing to remember
+    _, stratum = np.unique(np.stack([pair[later], data.times[later]]), axis=1, return_inverse=True)
+    stratum = stratum.reshape(-1)
+    _, group = np.unique(np.stack([stratum, pair[later - 1]]), axis=1, return_inverse=True)
     group = group.reshape(-1)
-    counts, sums = np.bincount(group), np.bincount(group, weights=deltas)
-    visits, totals = np.bincount(pair), np.bincount(pair, weights=deltas)
-    variance = np.bincount(pair, weights=deltas**2) / np.maximum(visits, 1) - (totals / np.maximum(visits, 1)) ** 2
-    large = counts >= FEW
-    siblings = np.bincount(of_pair, weights=large, minlength=len(visits))[of_pair]
-    usable = large & (siblings > 1) & (variance[of_pair] > TINY * max(float(np.square(deltas).mean()), TINY))
-    freedom = int(usable.sum() - len(np.unique(of_pair[usable])))
-    if freedom < 1:
+    if len(later) == 0 or group.max() == stratum.max():
         return None
-    off = sums[usable] / counts[usable] - (totals / np.maximum(visits, 1))[of_pair[usable]]
-    chi_square = float(np.sum(counts[usable] * off**2 / variance[of_pair[usable]]))
-    return float(chdtrc(float(freedom), chi_square))
+    counts = np.bincount(stratum)
+    off = deltas[later] - (np.bincount(stratum, weights=deltas[later]) / counts)[stratum]
+    sizes, order, rng = np.bincount(group), np.argsort(stratum, kind="stable"), np.random.default_rng(0)
+
+    def between(errors: Array) -> float:
+        return float(np.sum(np.bincount(group[order], weights=errors, minlength=len(sizes)) ** 2 / sizes))
+
+    seen = between(off[order])
+    shuffled = [between(off[np.lexsort((rng.random(len(off)), stratum))]) for _ in range(PERMUTATIONS)]
+    mean, variance = float(np.mean(shuffled)), float(np.var(shuffled, ddof=1))
+    if variance <= TINY * mean**2:
+        return None
+    return float(chdtrc(2 * mean**2 / variance, 2 * mean * seen / variance))
 
 
 def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
@@ -113,5 +118,10 @@ def _warnings(check: ModelCheck, effective: float) -> list[str]:
     if check.unseen_mass is not None and check.unseen_mass > UNSEEN:
         warnings.append(
             f"unseen-pairs: {check.unseen_mass:.1%} of the candidate's steps in the model fall on pairs never logged"
+        )
+    if check.fragile_mass is not None and check.fragile_mass > UNSEEN:
+        warnings.append(
+            f"fragile-pairs: {check.fragile_mass:.1%} of the candidate's steps in the model fall on pairs held by a "
+            "single trajectory; standard errors do not see how much hangs on it"
         )
     return warnings

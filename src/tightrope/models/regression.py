@@ -99,6 +99,12 @@ def _prepare(
 
     named = names or [f"feature {j}" for j in range(of_steps(slice(0, 1)).shape[1])]
     extra = [data.rewards] if settings.reward is None else []
+    if settings.terminated is not None and data.terminated.any() and data.final_states is None:
+        raise DataError(
+            "terminated=... decides by the state in which an episode ended, and the logs do not hold those states: "
+            "fitted to the survivors alone, the model would end too seldom. Log them (next_obs_*), or leave terminated "
+            "out and let the ends be learned"
+        )
     learn_end = settings.terminated is None and bool(data.terminated.any())
     extra += [logs.ends] if learn_end else []
     moves = Gram.of(data, of_steps, logs.next_states, logs.known, named)

@@ -286,9 +286,20 @@ class TabularData:
 
         Nothing is known of what follows such a step, so it is the last one counted, whatever ``unseen`` says.
         """
+        return self._masses()[0]
+
+    def fragile_mass(self) -> float:
+        """The share that falls on pairs held by a single trajectory: about a third of all resamples lose them."""
+        return self._masses()[1]
+
+    def _masses(self) -> tuple[float, float]:
         ((_, fit),) = self._fits(np.ones((1, self.n_trajectories)))
-        visits, unseen = fit.occupancies()
-        return float(unseen / visits) if visits > 0 else 0.0
+        n_pairs = self.probs.shape[1] * self.probs.shape[2]
+        trajectory = np.repeat(np.arange(self.n_trajectories), np.diff(self.offsets))
+        held = np.unique(self.kind_pair[self.kinds].astype(np.int64) * self.n_trajectories + trajectory)
+        holders = np.bincount(held // self.n_trajectories, minlength=n_pairs)
+        steps, unseen, fragile = fit.occupancies(holders == 1)
+        return (unseen / steps, fragile / steps) if steps > 0 else (0.0, 0.0)
 
     def _fits(self, weights: Array) -> Iterator[tuple[slice, TabularFit]]:
         """Models of (rows, n) weights, a block of lanes at a time; the last block is padded with its last row."""

@@ -159,16 +159,21 @@ class TabularFit:
         kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
         return result
 
-    def occupancies(self) -> tuple[float, float]:
-        """Expected steps of the candidate in the first lane's model, and those on pairs it never saw."""
+    def occupancies(self, held_once: BoolArray) -> tuple[float, float, float]:
+        """Expected steps of the candidate in the first lane's model: all, on unknown pairs, and on pairs held once.
+
+        A pair is unknown where it was never logged, or where what follows it was not and something follows.
+        """
         data = self.data
         pair_next = np.zeros((len(self.rewards), self.start_counts.shape[0] + 1))
         np.add.at(pair_next, (data.arc_pair, data.arc_next), self.arcs[:, 0])
         alive = self.start_counts[:, 0] / self.start_counts[:, 0].sum()
-        steps = unseen = 0.0
-        for probs in data.probs:
+        steps = unseen = fragile = 0.0
+        for t, probs in enumerate(data.probs):
             pairs = (alive[:, None] * probs).reshape(-1)
+            known = self.arc_totals[:, 0] > 0 if t < len(data.probs) - 1 else self.visits[:, 0] > 0
             steps += float(pairs.sum())
-            unseen += float(pairs[self.visits[:, 0] == 0].sum())
+            unseen += float(pairs[~known].sum())
+            fragile += float(pairs[held_once].sum())
             alive = (pairs @ pair_next)[:-1]
-        return steps, unseen
+        return steps, unseen, fragile
