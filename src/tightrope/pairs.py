@@ -178,8 +178,8 @@ class Work:
         if not is_valid(estimator, method):
             independent = ", ".join(name for name, cls in ESTIMATORS.items() if hasattr(cls, "trajectory_values"))
             raise BoundError(
-                f"{method.name} needs one independent value per trajectory; {estimator.name} is no mean of such values (it "
-                "divides by a sum over trajectories or fits a model), so the pair has no guarantee. Use "
+                f"{method.name} needs one independent value per trajectory; {estimator.name} is no mean of such values "
+                "(it divides by a sum over trajectories or fits a model), so the pair has no guarantee. Use "
                 f"{independent}, or a bootstrap method"
             )
         if any(note.startswith("dropped") for note in data.notes):
