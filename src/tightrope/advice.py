@@ -58,8 +58,7 @@ def spread_warning(
     where = "low" if side == "lower" else "high"
     return [
         f"skew: a few trajectories pull the estimate towards {where} values (skewness {skew:.1f}, n = "
-        f"{len(influence)}); "
-        f"bounds from resampling then err more often than the nominal {1 - confidence:.3g}"
+        f"{len(influence)}); bounds from resampling then err more often than the nominal {1 - confidence:.3g}"
     ]
 
 

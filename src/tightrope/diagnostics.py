@@ -79,8 +79,7 @@ def _warnings(found: Overlap, n: int) -> list[str]:
     if abs(found.mean_ratio - 1) > OFF_MEAN * found.mean_ratio_error + 1e-9:
         warnings.append(
             f"mean-ratio: the importance ratios average {found.mean_ratio:.3g} ± {found.mean_ratio_error:.2g} "
-            "instead of 1: "
-            "the logged probabilities are wrong, or the trajectories that matter are missing"
+            "instead of 1: the logged probabilities are wrong, or the trajectories that matter are missing"
         )
     if found.unlogged_mass is not None and found.unlogged_mass > UNLOGGED:
         warnings.append(

@@ -153,9 +153,8 @@ class Work:
         ]
         if undefined:
             warnings.append(
-                f"undefined: in {undefined} of {len(replicates.values)} replicates the estimator had no weight "
-                "to divide "
-                "by; they count as the worst value"
+                f"undefined: in {undefined} of {len(replicates.values)} replicates the estimator had no weight to "
+                "divide by; they count as the worst value"
             )
         return Bound(
             value=value,
@@ -185,8 +184,7 @@ class Work:
         if any(note.startswith("dropped") for note in data.notes):
             raise BoundError(
                 "nothing exact can be said when episodes were left out for being cut off: which ones were may "
-                "depend on "
-                "how they went. Declare a shorter horizon, or use a bootstrap method"
+                "depend on how they went. Declare a shorter horizon, or use a bootstrap method"
             )
         sample = self.anchored(estimator).trajectory_values(  # type: ignore[attr-defined]
             self.problem, max_ratio=settings.max_ratio

@@ -71,7 +71,6 @@ def ceiling(sample: TrajectoryValues, name: str) -> float:
     if sample.ceiling is None:
         raise BoundError(
             f"{name} needs the largest possible value to be declared, not taken from the sample; missing: "
-            f"{sample.missing} "
-            "(max_ratio=..., --max-ratio). betting, anderson and cut do without it"
+            f"{sample.missing} (max_ratio=..., --max-ratio). betting, anderson and cut do without it"
         )
     return sample.ceiling

@@ -49,9 +49,8 @@ class BCa:
         position = int(np.floor(level * size + 1e-9))
         if position < 1:
             warnings.append(
-                f"few-resamples: BCa asks for the {level:.2g} quantile, which {size} replicates do not reach; "
-                "the lowest "
-                f"one is used. Raise n_resamples to {int(min(np.ceil(10 / max(level, 1e-7)), 1e8))}"
+                f"few-resamples: BCa asks for the {level:.2g} quantile, which {size} replicates do not reach; the "
+                f"lowest one is used. Raise n_resamples to {int(min(np.ceil(10 / max(level, 1e-7)), 1e8))}"
             )
         return lowest(values, max(position, 1)), warnings
 

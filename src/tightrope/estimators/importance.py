@@ -89,8 +89,8 @@ class _Mean:
             bound, side = ("lower", "lowest") if self.anchor == "low" else ("upper", "highest")
             raise BoundError(
                 f"an exact {bound} bound with {self.name} counts from the {side} possible value, which must be "
-                "declared, not "
-                f"taken from the sample; missing: {missing} (read({missing.split()[0]}=...), --{_option(missing)})"
+                f"declared, not taken from the sample; missing: {missing} (read({missing.split()[0]}=...), "
+                f"--{_option(missing)})"
             )
         sign = 1.0 if self.anchor == "low" else -1.0
         parts = [sign * self.weighted(ratios, start, stop, end) for start, stop in data.chunks()]

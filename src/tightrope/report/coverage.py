@@ -84,15 +84,11 @@ def render(
         "# Measured error rates",
         "",
         f"Written by `make coverage`: {trials[0]} independent data sets a cell, B = 2000, nominal error "
-        f"{nominal:.0%} on "
-        "each side. An error is a bound on the wrong side of the exactly known value; in brackets the 95 % "
-        "Clopper–Pearson "
-        f"interval, in percent. **Bold**: the interval lies wholly above {nominal:.0%}, so the bound is over-confident "
-        "there. *Warned* is the share of data sets on which `evaluate` warned against the bound. *Mean* is the "
-        "mean of the "
-        "finite bounds. The last row, *advice*, is the bound that `evaluate` said to believe; there, *warned* "
-        "is the share "
-        "of data sets on which it said that the data cannot answer.",
+        f"{nominal:.0%} on each side. An error is a bound on the wrong side of the exactly known value; in brackets "
+        f"the 95 % Clopper–Pearson interval, in percent. **Bold**: the interval lies wholly above {nominal:.0%}, so "
+        "the bound is over-confident there. *Warned* is the share of data sets on which `evaluate` warned against "
+        "the bound. *Mean* is the mean of the finite bounds. The last row, *advice*, is the bound that `evaluate` "
+        "said to believe; there, *warned* is the share of data sets on which it said that the data cannot answer.",
         "",
         *_reading(cells, nominal),
         "",
@@ -113,11 +109,10 @@ def render_models(cells: Sequence[Cell], *, abouts: Mapping[str, str], nominal: 
         "## Models: MB, DR and WDR, lower bounds",
         "",
         f"{trials} data sets a cell (a tenth of that for a model per resample), B = 2000. *Warned* counts every "
-        "warning but "
-        "`unlogged`. On *cliff* moves are deterministic: one model fitted to the data it corrects leaves no "
-        "residue, so that "
-        "with 0 for pairs never logged the bounds err nearly always, whatever corrects them; the defaults (the worst "
-        "possible reward, cross-fitting) do not. On *hidden* the model is wrong: MB errs always, DR and WDR do not.",
+        "warning but `unlogged`. On *cliff* moves are deterministic: one model fitted to the data it corrects "
+        "leaves no residue, so that with 0 for pairs never logged the bounds err nearly always, whatever corrects "
+        "them; the defaults (the worst possible reward, cross-fitting) do not. On *hidden* the model is wrong: MB "
+        "errs always, DR and WDR do not.",
         "",
     ]
     for problem in dict.fromkeys(cell.problem for cell in cells):
