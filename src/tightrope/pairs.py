@@ -10,6 +10,7 @@ import numpy as np
 from tightrope.advice import spread_warning
 from tightrope.bounds import Method
 from tightrope.bounds.base import BootstrapBound, ExactBound, is_exact, rank
+from tightrope.dataset import Array
 from tightrope.engines import Replicates, replicate
 from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator
@@ -66,6 +67,7 @@ class Work:
         self.problem, self.found, self.side, self.settings = problem, found, side, settings
         self.statistics: dict[Estimator, FittedStatistic] = {}
         self.replicates: dict[Estimator, Replicates] = {}
+        self.influences: dict[Estimator, Array] = {}
         self.failures: dict[Estimator, TightropeError] = {}
         self.checks: dict[str | Model, ModelCheck] = {}
 
@@ -90,6 +92,7 @@ class Work:
         for one, statistic in self.statistics.items():
             if one not in self.replicates:
                 self.replicates[one] = Replicates(statistic.n_trajectories, statistic.estimate, np.empty(0))
+            self.influences[one] = statistic.influence()  # once: for some models it takes a fit per trajectory
             if "leave_one_out" in needs[one]:
                 self.replicates[one] = replace(self.replicates[one], leave_one_out=statistic.leave_one_out())
 
@@ -140,7 +143,7 @@ class Work:
         lower = self.side == "lower"
         value, told = method.lower(replicates if lower else replicates.reflected(), delta=1 - settings.confidence)
         value = value if lower else -value
-        influence = self.statistics[estimator].influence()
+        influence = self.influences[estimator]
         second_order = method.second_order and scheme(settings.resampling).second_order
         drawn = "values" in method.needs
         undefined = replicates.n_undefined if drawn else 0
