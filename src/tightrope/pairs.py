@@ -10,10 +10,10 @@ import numpy as np
 from tightrope.advice import spread_warning
 from tightrope.bounds import Method
 from tightrope.bounds.base import BootstrapBound, ExactBound, is_exact, rank
-from tightrope.dataset import Array
 from tightrope.engines import Replicates, replicate
 from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator
+from tightrope.estimators.base import IndependentEstimator
 from tightrope.estimators.check import check_model
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.models import Model, TabularModel, has_tabular
@@ -46,7 +46,7 @@ def bounds_of(
 
 def is_valid(estimator: Estimator, method: Method) -> bool:
     """Whether the pair means something: exact bounds need independent values per trajectory."""
-    return not is_exact(method) or hasattr(estimator, "trajectory_values")
+    return not is_exact(method) or isinstance(estimator, IndependentEstimator)
 
 
 def _check_max_ratio(problem: Problem, settings: Settings) -> None:
@@ -67,7 +67,6 @@ class Work:
         self.problem, self.found, self.side, self.settings = problem, found, side, settings
         self.statistics: dict[Estimator, FittedStatistic] = {}
         self.replicates: dict[Estimator, Replicates] = {}
-        self.influences: dict[Estimator, Array] = {}
         self.failures: dict[Estimator, TightropeError] = {}
         self.checks: dict[str | Model, ModelCheck] = {}
 
@@ -92,7 +91,6 @@ class Work:
         for one, statistic in self.statistics.items():
             if one not in self.replicates:
                 self.replicates[one] = Replicates(statistic.n_trajectories, statistic.estimate, np.empty(0))
-            self.influences[one] = statistic.influence()  # once: for some models it takes a fit per trajectory
             if "leave_one_out" in needs[one]:
                 self.replicates[one] = replace(self.replicates[one], leave_one_out=statistic.leave_one_out())
 
@@ -143,7 +141,7 @@ class Work:
         lower = self.side == "lower"
         value, told = method.lower(replicates if lower else replicates.reflected(), delta=1 - settings.confidence)
         value = value if lower else -value
-        influence = self.influences[estimator]
+        influence = self.statistics[estimator].influence()
         second_order = method.second_order and scheme(settings.resampling).second_order
         drawn = "values" in method.needs
         undefined = replicates.n_undefined if drawn else 0
@@ -177,7 +175,8 @@ class Work:
 
     def _exact(self, estimator: Estimator, method: ExactBound) -> Bound:
         data, settings = self.problem.dataset, self.settings
-        if not is_valid(estimator, method):
+        anchored = self.anchored(estimator)
+        if not isinstance(anchored, IndependentEstimator):
             independent = ", ".join(name for name, cls in ESTIMATORS.items() if hasattr(cls, "trajectory_values"))
             raise BoundError(
                 f"{method.name} needs one independent value per trajectory; {estimator.name} is no mean of such values "
@@ -189,9 +188,7 @@ class Work:
                 "nothing exact can be said when episodes were left out for being cut off: which ones were may "
                 "depend on how they went. Declare a shorter horizon, or use a bootstrap method"
             )
-        sample = self.anchored(estimator).trajectory_values(  # type: ignore[attr-defined]
-            self.problem, max_ratio=settings.max_ratio
-        )
+        sample = anchored.trajectory_values(self.problem, max_ratio=settings.max_ratio)
         bound = max(0.0, method.lower(sample, delta=1 - settings.confidence, seed=settings.seed))
         value = float(sample.origin + sample.sign * bound)
         wrong = [text for text in self.found.warnings if text.startswith("mean-ratio")]

@@ -141,6 +141,10 @@ class SumStatistic:
 
         n · ∇combine · x_i; the infinitesimal jackknife's ingredients.
         """
+        return self._influence
+
+    @cached_property
+    def _influence(self) -> Array:
         slope = self.combine.gradient(self.summary.sums)
         parts = [columns @ slope for _, _, columns in self.chunks()]
         result: Array = self.n_trajectories * np.concatenate(parts)

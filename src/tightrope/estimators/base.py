@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, Self, runtime_checkable
 
 from tightrope.problem import Problem
 from tightrope.statistic import FittedStatistic, TrajectoryValues
@@ -27,6 +27,7 @@ class Estimator(Protocol):
         ...
 
 
+@runtime_checkable
 class IndependentEstimator(Estimator, Protocol):
     """An estimator that is a mean of independent per-trajectory values, so that exact bounds apply."""
 

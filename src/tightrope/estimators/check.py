@@ -41,7 +41,7 @@ def check_model(
     shared = td_errors(data, *prepared.control_variates(np.ones(data.n_trajectories)))
     held_out = td_errors(data, *cross_fitted(data, prepared, folds))
     correction, error = _correction(problem, held_out)
-    unseen = prepared.unseen_mass() if isinstance(prepared, TabularData) else None
+    unseen, fragile = prepared.weak_masses() if isinstance(prepared, TabularData) else (None, None)
     scale = float(np.std(data.rewards)) or 1.0
     result = ModelCheck(
         model=model.name,
@@ -50,8 +50,8 @@ def check_model(
         training_error=float(np.sqrt(np.square(shared).mean())),
         held_out_error=float(np.sqrt(np.square(held_out).mean())),
         unseen_mass=unseen,
-        fragile_mass=prepared.fragile_mass() if isinstance(prepared, TabularData) else None,
-        memory=_memory(data, shared) if isinstance(prepared, TabularData) else None,
+        fragile_mass=fragile,
+        memory=None if unseen is None else _memory(data, shared),
         residue_free=bool(np.abs(shared).max() <= TINY * max(scale, float(np.abs(data.rewards).max()))),
     )
     return ModelCheck(**{**vars(result), "warnings": tuple(_warnings(result, effective))})

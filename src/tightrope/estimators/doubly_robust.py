@@ -17,7 +17,8 @@ import numpy as np
 from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import TightropeError
 from tightrope.estimators.base import Anchor
-from tightrope.estimators.refit import RefitStatistic
+from tightrope.estimators.model_based import ModelStatistic
+from tightrope.estimators.refit import Refitted
 from tightrope.models import Model, PreparedModel
 from tightrope.models import model as find_model
 from tightrope.problem import Problem
@@ -61,7 +62,7 @@ class _DoublyRobust:
         """What is summed, for episodes start..stop."""
         raise NotImplementedError
 
-    def __call__(self, problem: Problem) -> SumStatistic | RefitStatistic:
+    def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The statistic of the candidate's value."""
         data, _ = problem.dataset, problem.ratios  # no overlap, no correction: refuse before fitting anything
         prepared = find_model(self.model, problem).prepare(problem, anchor=self.anchor)
@@ -76,7 +77,7 @@ class _DoublyRobust:
             return SumStatistic(data.n_trajectories, combine.fields, make_columns, combine)
 
         if self.fit == "refit":
-            return RefitStatistic(prepared, statistic)
+            return ModelStatistic(Refitted(prepared, statistic))
         if self.fit == "shared" or data.n_trajectories < 2:
             return statistic(prepared.control_variates(np.ones(data.n_trajectories)))
         return statistic(cross_fitted(data, prepared, self.folds))

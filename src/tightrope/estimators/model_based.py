@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tightrope.dataset import Array
 from tightrope.errors import BoundError
 from tightrope.estimators.base import Anchor
-from tightrope.models import Model, PreparedModel, SmoothModel
+from tightrope.models import Evaluated, Model, SmoothModel
 from tightrope.models import model as find_model
 from tightrope.problem import Problem
 from tightrope.statistic import weight_rows
@@ -49,7 +49,7 @@ class MB:
 class ModelStatistic:
     """A statistic that does not reduce to a few sums: each weight row is a fit and an evaluation of its own."""
 
-    model: PreparedModel
+    model: Evaluated
 
     @property
     def n_trajectories(self) -> int:
@@ -68,22 +68,28 @@ class ModelStatistic:
 
     def influence(self) -> Array:
         """n ∂V̂/∂w_i, exactly where the model knows it, else by leaving each trajectory out."""
-        n = self.n_trajectories
-        if isinstance(self.model, SmoothModel):
-            influence: Array = n * self.model.influences(np.ones((1, n)))[0]
-            return influence
-        others = self.leave_one_out()
-        return np.asarray((n - 1) * (others.mean() - others))
+        return self._influence
 
     def leave_one_out(self) -> Array:
         """The value without each trajectory in turn, (n,): n more fits.
 
-        Beyond a few thousand trajectories a model that knows its derivatives answers to first order, θ̂ − ψ_i/(n−1); the
-        difference is of the order 1/n² and the fits would take longer than the bootstrap.
+        Beyond a few thousand trajectories a model that knows its derivatives answers to first order, θ̂ − ψ_i/(n−1);
+        where it is smooth the difference is of the order 1/n², and the fits would take longer than the bootstrap.
         """
+        return self._others
+
+    @cached_property
+    def _influence(self) -> Array:
+        n = self.n_trajectories
+        if isinstance(self.model, SmoothModel):
+            return np.asarray(n * self.model.influences(np.ones((1, n)))[0])
+        return np.asarray((n - 1) * (self._others.mean() - self._others))
+
+    @cached_property
+    def _others(self) -> Array:
         n = self.n_trajectories
         if n > MOST_FITS and isinstance(self.model, SmoothModel):
-            return np.asarray(self.estimate - self.influence() / (n - 1))
+            return np.asarray(self.estimate - self._influence / (n - 1))
         return np.concatenate([self(self._without(rows)) for rows in self._blocks()])
 
     def _without(self, rows: slice) -> Array:

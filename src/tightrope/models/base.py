@@ -26,8 +26,8 @@ class Model(Protocol):
         ...
 
 
-class PreparedModel(Protocol):
-    """A model that can be fitted under any weights."""
+class Evaluated(Protocol):
+    """Anything that is fitted anew under every row of weights and then worth something."""
 
     @property
     def n_trajectories(self) -> int:
@@ -37,6 +37,10 @@ class PreparedModel(Protocol):
     def values(self, weights: Array) -> Array:
         """The candidate's value in the model fitted under each row: (rows, n) to (rows,); NaN where there is no fit."""
         ...
+
+
+class PreparedModel(Evaluated, Protocol):
+    """A model that can be fitted under any weights."""
 
     def control_variates(self, weights: Array) -> tuple[Array, Array]:
         """q̂_t(S_t, A_t) and v̂_t(S_t) of every logged step, (N,) each, in the model fitted under weights (n,).

@@ -286,13 +286,13 @@ class TabularData:
 
         Nothing is known of what follows such a step, so it is the last one counted, whatever ``unseen`` says.
         """
-        return self._masses()[0]
+        return self.weak_masses()[0]
 
-    def fragile_mass(self) -> float:
-        """The share that falls on pairs held by a single trajectory: about a third of all resamples lose them."""
-        return self._masses()[1]
+    def weak_masses(self) -> tuple[float, float]:
+        """The shares of the candidate's steps on pairs never logged, and on pairs that a single trajectory holds.
 
-    def _masses(self) -> tuple[float, float]:
+        About a third of all resamples lose the latter.
+        """
         ((_, fit),) = self._fits(np.ones((1, self.n_trajectories)))
         n_pairs = self.probs.shape[1] * self.probs.shape[2]
         trajectory = np.repeat(np.arange(self.n_trajectories), np.diff(self.offsets))
