@@ -112,13 +112,42 @@ def test_the_robust_bound_holds_without_behaviour_probabilities():
     """Conservative: below the truth with room to spare, and tighter with more logs."""
     problem = small("bonus")
     few, many = (
-        tightrope.robust_bound(problem.logs(n, rng=np.random.default_rng(0)), problem.candidate) for n in (500, 20_000)
+        tightrope.lower_bound(
+            problem.logs(n, rng=np.random.default_rng(0)), problem.candidate, estimator="mb", method="robust"
+        )
+        for n in (500, 20_000)
     )
     assert few.guarantee == "exact"
     assert few.value < many.value < problem.true_value
     data = problem.logs(50, rng=np.random.default_rng(0))
     with pytest.raises(tightrope.PolicyError, match="needs integer states and actions"):
-        tightrope.robust_bound(data, lambda states, actions, t: np.ones(len(states)))
+        tightrope.lower_bound(data, lambda s, a, t: np.ones(len(s)), estimator="mb", method="robust")
+    with pytest.raises(tightrope.BoundError, match="pdwis is none"):
+        tightrope.lower_bound(data, problem.candidate, estimator="pdwis", method="robust")
+
+
+def test_evaluate_takes_the_robust_bound_among_its_methods():
+    """Where nothing else exact is asked for and it says something, it is what a strict question gets."""
+    problem = small("bonus")
+    data = problem.logs(20_000, rng=np.random.default_rng(0))
+    result = tightrope.evaluate(
+        data, problem.candidate, estimators=["mb", "pdwis"], methods=["percentile", "robust"], strict=True
+    )
+    assert [result.bounds[i].method for i in result.believe] == ["robust"]
+    assert {(one, how) for one, how, _ in result.skipped} == {("pdwis", "robust")}
+    assert next(b for b in result if b.method == "robust").value < problem.true_value
+
+
+def test_strict_believes_exact_bounds_alone():
+    problem = small("walker")
+    data = problem.logs(1000, rng=np.random.default_rng(0))
+    loose, strict = (tightrope.evaluate(data, problem.candidate, strict=flag) for flag in (False, True))
+    assert loose.bounds[loose.believe[0]].guarantee == "approximate"
+    assert strict.bounds[strict.believe[0]].guarantee == "exact"
+    assert loose.bounds == strict.bounds
+    none = tightrope.evaluate(data, problem.candidate, strict=True, methods=["percentile"])
+    assert none.believe == ()
+    assert "no exact bound" in none.advice
 
 
 def continuous_logs(n=60, horizon=5):

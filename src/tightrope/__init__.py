@@ -6,7 +6,6 @@ from tightrope.api import (
     evaluate,
     interval,
     lower_bound,
-    robust_bound,
     statistic,
     upper_bound,
 )
@@ -61,7 +60,6 @@ __all__ = [
     "interval",
     "lower_bound",
     "read",
-    "robust_bound",
     "statistic",
     "upper_bound",
     "write",

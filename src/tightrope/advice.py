@@ -19,7 +19,7 @@ from tightrope.records import Bound, ModelCheck, Overlap, Side, Summary
 
 # Of the approximate bounds, by measured error rate where the data are skewed to the unsafe side.
 PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
-EXACT_PREFERENCE = ("betting", "cut", "anderson", "empirical-bernstein", "hoeffding")
+EXACT_PREFERENCE = ("betting", "cut", "anderson", "robust", "empirical-bernstein", "hoeffding")
 SHARE_WEIGHTS = ("wis", "pdwis", "dr", "wdr")  # what skews one of them skews all, seen or not
 AGAINST_MODEL = ("model-contradicted", "unseen-pairs", "fragile-pairs", "model-unchecked", "no-correction")
 BREAKS_BOOTSTRAP = (
@@ -62,10 +62,20 @@ def spread_warning(
     ]
 
 
-def advise(bounds: Sequence[Bound], found: Overlap, side: Side, dataset: TrajectoryDataset) -> tuple[str, int | None]:
+def advise(
+    bounds: Sequence[Bound], found: Overlap, side: Side, dataset: TrajectoryDataset, *, strict: bool = False
+) -> tuple[str, int | None]:
     """A line of advice and which bound of this side it points to; None when this data cannot answer."""
     mine = {i: bound for i, bound in enumerate(bounds) if bound.side == side}
     exact = _best_exact(mine, dataset)
+    if strict:
+        if exact is not None:
+            return f"Believe {_name(mine[exact])}, which holds at any n: nothing else is strict.", exact
+        return (
+            "This data cannot answer strictly: no exact bound improves on what is possible anyway. What would help: "
+            f"{_help(mine, dataset)}.",
+            None,
+        )
     sound = _best_sound({i: bound for i, bound in mine.items() if bound.estimator != "mb"}, dataset)
     if sound is not None:
         return _believe_approximate(mine, sound, exact, found)
@@ -94,7 +104,7 @@ def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | Non
     exact = [i for i, bound in mine.items() if bound.guarantee == "exact"]
     places = {i: (_place(mine[i].method, EXACT_PREFERENCE), _place(mine[i].estimator, _order(dataset))) for i in exact}
     first = min(exact, key=places.__getitem__, default=None)
-    return None if first is None or _has(mine[first], ("vacuous", "mean-ratio")) else first
+    return None if first is None or _has(mine[first], ("vacuous", "mean-ratio", "model-contradicted")) else first
 
 
 def _best_sound(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:

@@ -12,14 +12,12 @@ from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
 from tightrope.dataset import TrajectoryDataset
 from tightrope.diagnostics import overlap, summarize
-from tightrope.errors import BoundError, PolicyError, TightropeError
+from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.models import Model, has_tabular
 from tightrope.models import model as find_model
-from tightrope.models.tabular import policy_table
 from tightrope.pairs import bounds_of, is_valid
-from tightrope.policy import TabularPolicy
 from tightrope.problem import Problem
 from tightrope.records import Advice, Bound, Evaluation, Interval, Side
 from tightrope.settings import Options, Settings
@@ -31,17 +29,25 @@ DEFAULT_METHODS = ("percentile", "bca", "studentized", "betting")
 
 
 def statistic(
-    dataset: TrajectoryDataset, policy: Any = None, *, estimator: str | Estimator = DEFAULT_ESTIMATOR
+    dataset: TrajectoryDataset,
+    policy: Any = None,
+    *,
+    estimator: str | Estimator = DEFAULT_ESTIMATOR,
+    model: str | Model = "auto",
 ) -> FittedStatistic:
     """The estimator as a function of trajectory weights: (..., n) to (...,), NaN where undefined."""
-    return find_estimator(estimator)(Problem(dataset, policy))
+    return find_estimator(estimator, model=model)(Problem(dataset, policy))
 
 
 def estimate(
-    dataset: TrajectoryDataset, policy: Any = None, *, estimator: str | Estimator = DEFAULT_ESTIMATOR
+    dataset: TrajectoryDataset,
+    policy: Any = None,
+    *,
+    estimator: str | Estimator = DEFAULT_ESTIMATOR,
+    model: str | Model = "auto",
 ) -> float:
     """The point estimate of the candidate's value."""
-    return statistic(dataset, policy, estimator=estimator).estimate
+    return statistic(dataset, policy, estimator=estimator, model=model).estimate
 
 
 def lower_bound(
@@ -50,13 +56,15 @@ def lower_bound(
     *,
     estimator: str | Estimator = DEFAULT_ESTIMATOR,
     method: str | Method = DEFAULT_METHOD,
+    model: str | Model = "auto",
     **options: Unpack[Options],
 ) -> Bound:
     """A value that the candidate's true value exceeds with the given confidence.
 
-    ``policy=None`` uses the logs' ``eval_prob`` column. See ``Options`` for the other keywords.
+    ``policy=None`` uses the logs' ``eval_prob`` column; ``model`` is for mb, dr and wdr given by name. See ``Options``
+    for the other keywords.
     """
-    return _one(dataset, policy, "lower", estimator, method, Settings(**options))
+    return _one(dataset, policy, "lower", find_estimator(estimator, model=model), method, Settings(**options))
 
 
 def upper_bound(
@@ -65,10 +73,11 @@ def upper_bound(
     *,
     estimator: str | Estimator = DEFAULT_ESTIMATOR,
     method: str | Method = DEFAULT_METHOD,
+    model: str | Model = "auto",
     **options: Unpack[Options],
 ) -> Bound:
     """A value that the candidate's true value stays below with the given confidence."""
-    return _one(dataset, policy, "upper", estimator, method, Settings(**options))
+    return _one(dataset, policy, "upper", find_estimator(estimator, model=model), method, Settings(**options))
 
 
 def interval(
@@ -77,33 +86,15 @@ def interval(
     *,
     estimator: str | Estimator = DEFAULT_ESTIMATOR,
     method: str | Method = DEFAULT_METHOD,
+    model: str | Model = "auto",
     **options: Unpack[Options],
 ) -> Interval:
     """A lower and an upper bound that hold together with the given confidence, half the error on each side."""
     settings = Settings(**options)
     each = replace(settings, confidence=(1 + settings.confidence) / 2)
-    low, high = (_one(dataset, policy, side, estimator, method, each) for side in ("lower", "upper"))
+    chosen = find_estimator(estimator, model=model)
+    low, high = (_one(dataset, policy, side, chosen, method, each) for side in ("lower", "upper"))
     return Interval(low, high, settings.confidence)
-
-
-def robust_bound(dataset: TrajectoryDataset, policy: Any, *, side: Side = "lower", confidence: float = 0.95) -> Bound:
-    """The candidate's value in the worst process that the logged transitions leave possible; needs no behaviour policy.
-
-    For numbered states and actions. Exact where the policy's table declares them and the reward range and horizon are
-    declared; conservative, and worth something only with many visits to every pair that the candidate takes. After
-    Chow, Petrik and Ghavamzadeh (2015).
-    """
-    from tightrope.bounds.robust import robust_bound as robust
-
-    problem = Problem(dataset, policy)
-    if not has_tabular(problem):
-        raise PolicyError("robust_bound needs integer states and actions and a policy that lists its probabilities")
-    assert dataset.states is not None
-    assert dataset.actions is not None
-    declared = isinstance(problem.policy, TabularPolicy)
-    n_states = problem.policy.table.shape[-2] if declared else int(dataset.states.max()) + 1
-    table = policy_table(problem.policy, n_states, int(dataset.actions.max()) + 1, dataset.horizon)
-    return robust(dataset, table, confidence=confidence, side=side, states_declared=declared)
 
 
 def evaluate(
@@ -114,6 +105,7 @@ def evaluate(
     methods: Sequence[str | Method] | None = None,
     model: str | Model = "auto",
     side: Literal["lower", "upper", "both"] = "lower",
+    strict: bool = False,
     true_value: float | None = None,
     **options: Unpack[Options],
 ) -> Evaluation:
@@ -121,7 +113,8 @@ def evaluate(
 
     ``model`` is the one that estimators given by name use: "auto" (tabular where states and actions are discrete), a
     name, or an object. Pairs that cannot be computed are listed with the reason in ``skipped``. With ``side="both"``
-    each bound has the given confidence on its own side.
+    each bound has the given confidence on its own side. ``strict`` believes exact bounds alone: where none says
+    anything, the answer is that this data cannot answer.
     """
     if side not in ("lower", "upper", "both"):
         raise BoundError(f'side is {side!r}; "lower", "upper" or "both"')
@@ -151,7 +144,7 @@ def evaluate(
                 skipped[pair[0].name, pair[1].name] = result
     if not bounds:
         raise _reasons(skipped)
-    advice = [choose(bounds, found, each, dataset) for each in sides]
+    advice = [choose(bounds, found, each, dataset, strict=strict) for each in sides]
     summary = summarize(dataset)
     return Evaluation(
         bounds=tuple(bounds),
@@ -191,12 +184,12 @@ def _one(
     dataset: TrajectoryDataset,
     policy: Any,
     side: Side,
-    estimator: str | Estimator,
+    estimator: Estimator,
     method: str | Method,
     settings: Settings,
 ) -> Bound:
     problem = Problem(dataset, policy)
-    pair = (find_estimator(estimator), find_method(method))
+    pair = (estimator, find_method(method))
     (result,), _ = bounds_of(problem, overlap(problem), [pair], side, settings)
     if isinstance(result, TightropeError):
         raise result

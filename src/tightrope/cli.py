@@ -77,14 +77,15 @@ def evaluate(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="percentile, bca, basic, studentized, t, hoeffding, empirical-bernstein, anderson, cut, betting; "
-            "repeat for several."
+            help="percentile, bca, basic, studentized, t, hoeffding, empirical-bernstein, anderson, cut, betting, "
+            "robust (with mb); repeat for several."
         ),
     ] = None,
     model: Annotated[
         str, typer.Option(help="For mb, dr and wdr: auto, tabular, linear, polynomial, or module:object.")
     ] = "auto",
     side: Annotated[Literal["lower", "upper", "both"], typer.Option(help="Which bounds.")] = "lower",
+    strict: Annotated[bool, typer.Option("--strict", help="Believe exact bounds alone.")] = False,
     confidence: Confidence = 0.95,
     discount: Discount = 1.0,
     horizon: Horizon = None,
@@ -113,6 +114,7 @@ def evaluate(
                 methods=method,
                 model=load_object(model) if ":" in model else model,
                 side=side,
+                strict=strict,
                 confidence=confidence,
                 n_resamples=n_resamples,
                 rng=seed,

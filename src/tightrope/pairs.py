@@ -9,7 +9,7 @@ import numpy as np
 
 from tightrope.advice import spread_warning
 from tightrope.bounds import Method
-from tightrope.bounds.base import BootstrapBound, ExactBound, is_exact, rank
+from tightrope.bounds.base import BootstrapBound, ExactBound, ProcessBound, is_exact, rank
 from tightrope.engines import Replicates, replicate
 from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator
@@ -45,7 +45,9 @@ def bounds_of(
 
 
 def is_valid(estimator: Estimator, method: Method) -> bool:
-    """Whether the pair means something: exact bounds need independent values per trajectory."""
+    """Whether the pair means something: exact bounds need independent values per trajectory, the robust one a model."""
+    if isinstance(method, ProcessBound):
+        return not getattr(estimator, "uses_ratios", True)
     return not is_exact(method) or isinstance(estimator, IndependentEstimator)
 
 
@@ -78,8 +80,8 @@ class Work:
         """Make the replicates that the approximate bounds among the pairs need, all from the same weight rows."""
         needs: dict[Estimator, set[str]] = {}
         for estimator, method in pairs:
-            if not is_exact(method):
-                needs.setdefault(estimator, set()).update(method.needs)  # type: ignore[union-attr]
+            if hasattr(method, "needs"):
+                needs.setdefault(estimator, set()).update(method.needs)
         for estimator in needs:
             try:
                 if self.problem.dataset.n_trajectories < 2:
@@ -130,6 +132,8 @@ class Work:
 
     def bound(self, estimator: Estimator, method: Method) -> Bound:
         """The bound of one pair; raises where there is none."""
+        if isinstance(method, ProcessBound):
+            return self._robust(estimator, method)
         if is_exact(method):
             return self._exact(estimator, method)  # type: ignore[arg-type]
         if estimator in self.failures:
@@ -205,6 +209,14 @@ class Work:
             n_trajectories=len(sample.values),
             seed=settings.seed if method.name == "cut" else None,
         )
+
+    def _robust(self, estimator: Estimator, method: ProcessBound) -> Bound:
+        if not is_valid(estimator, method):
+            raise BoundError(f"{method.name} bounds the value in a model; {estimator.name} is none. Use mb")
+        found = method.bound(self.problem, confidence=self.settings.confidence, side=self.side)
+        check = self.check(estimator)
+        against = [text for text in check.warnings if text.startswith("model-contradicted")] if check else []
+        return replace(found, warnings=(*found.warnings, *against, *self._out_of_range(found.estimate, found.value)))
 
     def _overlap_warnings(self, estimator: Estimator) -> tuple[str, ...]:
         """What speaks against the ratios concerns whoever uses them; a model alone fears only what was never logged."""

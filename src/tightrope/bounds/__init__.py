@@ -6,7 +6,7 @@ Every one computes a *lower* bound; an upper bound is the lower bound of the ref
 from __future__ import annotations
 
 from tightrope.bounds.anderson import Anderson
-from tightrope.bounds.base import BootstrapBound, ExactBound, Method
+from tightrope.bounds.base import BootstrapBound, ExactBound, Method, ProcessBound
 from tightrope.bounds.basic import Basic
 from tightrope.bounds.bca import BCa
 from tightrope.bounds.betting import Betting
@@ -14,6 +14,7 @@ from tightrope.bounds.cut import CUT
 from tightrope.bounds.empirical_bernstein import EmpiricalBernstein
 from tightrope.bounds.hoeffding import Hoeffding
 from tightrope.bounds.percentile import Percentile
+from tightrope.bounds.robust import Robust
 from tightrope.bounds.student_t import StudentT
 from tightrope.bounds.studentized import Studentized
 from tightrope.errors import TightropeError
@@ -35,18 +36,23 @@ METHODS: dict[str, Method] = {
 }
 
 
+PROCESS_METHODS: dict[str, ProcessBound] = {Robust.name: Robust()}
+
+
 def method(chosen: str | Method) -> Method:
     """A bound by name with its default settings, or as it is."""
-    if not isinstance(chosen, str) and hasattr(chosen, "lower"):
+    if not isinstance(chosen, str) and (hasattr(chosen, "lower") or isinstance(chosen, ProcessBound)):
         return chosen
-    if chosen not in METHODS:
-        raise TightropeError(f"method is {chosen!r}; known: {', '.join(METHODS)}")
-    return METHODS[str(chosen)]
+    known: dict[str, Method] = {**METHODS, **PROCESS_METHODS}
+    if chosen not in known:
+        raise TightropeError(f"method is {chosen!r}; known: {', '.join(known)}")
+    return known[str(chosen)]
 
 
 __all__ = [
     "CUT",
     "METHODS",
+    "PROCESS_METHODS",
     "Anderson",
     "BCa",
     "Basic",
@@ -57,6 +63,8 @@ __all__ = [
     "Hoeffding",
     "Method",
     "Percentile",
+    "ProcessBound",
+    "Robust",
     "StudentT",
     "Studentized",
     "method",

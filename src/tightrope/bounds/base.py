@@ -1,14 +1,16 @@
-"""What a bound is: approximate ones work from replicates, exact ones from independent values."""
+"""What a bound is: approximate ones work from replicates, exact ones from independent values, one from the counts."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from tightrope.dataset import Array
 from tightrope.engines import Replicates
 from tightrope.errors import BoundError
+from tightrope.problem import Problem
+from tightrope.records import Bound, Side
 from tightrope.statistic import TrajectoryValues
 
 Need = Literal["values", "leave_one_out", "standard_errors"]
@@ -36,12 +38,23 @@ class ExactBound(Protocol):
         ...
 
 
-Method = BootstrapBound | ExactBound
+@runtime_checkable
+class ProcessBound(Protocol):
+    """A bound over all processes that the logs leave possible; it says itself what it guarantees."""
+
+    name: ClassVar[str]
+
+    def bound(self, problem: Problem, *, confidence: float, side: Side) -> Bound:
+        """The bound on the candidate's value."""
+        ...
+
+
+Method = BootstrapBound | ExactBound | ProcessBound
 
 
 def is_exact(method: Method) -> bool:
     """Whether a bound needs independent values rather than replicates."""
-    return not hasattr(method, "needs")
+    return not hasattr(method, "needs") and not isinstance(method, ProcessBound)
 
 
 def rank(delta: float, n_resamples: int) -> int:

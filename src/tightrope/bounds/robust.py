@@ -6,16 +6,49 @@ horizon.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
 from tightrope.bounds.finite_model import Counts, count
 from tightrope.checks import is_number
 from tightrope.dataset import Array, BoolArray, TrajectoryDataset
-from tightrope.errors import BoundError
+from tightrope.errors import BoundError, PolicyError
+from tightrope.models import has_tabular
+from tightrope.models.tabular import policy_table
+from tightrope.policy import TabularPolicy
+from tightrope.problem import Problem
 from tightrope.records import Bound, Guarantee, Side
 
+DENSE = 20_000_000  # numbers in a table (states, actions, next states)
 LARGEST_DISTANCE = 2.0  # no two distributions are further apart in L1
+
+
+@dataclass(frozen=True)
+class Robust:
+    """The candidate's value in the worst process that the logged transitions leave possible, whatever the behaviour.
+
+    For numbered states and actions. Exact where the policy's table declares them and the reward range and horizon are
+    declared; worth something only with many visits to every pair that the candidate takes.
+    """
+
+    name: ClassVar[str] = "robust"
+
+    def bound(self, problem: Problem, *, confidence: float, side: Side) -> Bound:
+        """The bound on the candidate's value."""
+        data = problem.dataset
+        if not has_tabular(problem):
+            raise PolicyError("robust needs integer states and actions and a policy that lists its probabilities")
+        assert data.states is not None
+        assert data.actions is not None
+        declared = isinstance(problem.policy, TabularPolicy)
+        n_states = problem.policy.table.shape[-2] if declared else int(data.states.max()) + 1
+        table = policy_table(problem.policy, n_states, int(data.actions.max()) + 1, data.horizon)
+        if table[0].size * n_states > DENSE:
+            raise BoundError(f"robust makes dense tables; {n_states} states are too many for it")
+        return robust_bound(data, table, confidence=confidence, side=side, states_declared=declared)
 
 
 def l1_worst_case(probs: Array, values: Array, radius: npt.ArrayLike, *, possible: BoolArray | None = None) -> Array:
