@@ -13,6 +13,7 @@ from tightrope.dataset import TrajectoryDataset
 from tightrope.errors import BoundError, DataError, NoOverlapError, PolicyError, TightropeError
 from tightrope.policy import (
     CallablePolicy,
+    DeterministicControl,
     DeterministicPolicy,
     GaussianPolicy,
     MixturePolicy,
@@ -36,6 +37,7 @@ __all__ = [
     "BoundError",
     "CallablePolicy",
     "DataError",
+    "DeterministicControl",
     "DeterministicPolicy",
     "Evaluation",
     "GaussianPolicy",

@@ -91,7 +91,7 @@ def advise(
     if exact is not None:
         return f"Believe {_name(mine[exact])}, which holds at any n{why and ': '}{why}.", exact
     says = "" if why else "no bound improves on what is possible anyway"
-    return f"This data cannot answer: {why}{says}. What would help: {_help(mine, dataset)}.", None
+    return f"This data cannot answer: {why}{says}. What would help: {_help(mine, found, dataset)}.", None
 
 
 def _order(dataset: TrajectoryDataset) -> tuple[str, ...]:
@@ -157,7 +157,9 @@ def _why_not(mine: dict[int, Bound]) -> str:
     return f"resampling the weighted logs is not to be trusted here ({', '.join(broken) or 'none of it was computed'})"
 
 
-def _help(mine: dict[int, Bound], dataset: TrajectoryDataset) -> str:
+def _help(mine: dict[int, Bound], found: Overlap, dataset: TrajectoryDataset) -> str:
+    if any(text.startswith("no-overlap") for text in found.warnings):
+        return "logs of a policy that sometimes acts as the candidate does, with its probabilities"
     ways = "more logs, or logs of a policy closer to the candidate"
     if any(bound.guarantee == "exact" for bound in mine.values()):
         return ways

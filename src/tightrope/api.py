@@ -18,6 +18,7 @@ from tightrope.estimators import estimator as find_estimator
 from tightrope.models import Model, has_tabular
 from tightrope.models import model as find_model
 from tightrope.pairs import bounds_of, is_valid
+from tightrope.policy import DeterministicControl
 from tightrope.problem import Problem
 from tightrope.records import Advice, Bound, Evaluation, Interval, Side
 from tightrope.settings import Options, Settings
@@ -124,8 +125,9 @@ def evaluate(
     named = [estimators] if isinstance(estimators, str) else list(estimators or ESTIMATORS)
     methods = [methods] if isinstance(methods, str) else methods
     find_model(model, problem)  # an unknown name is an error even where no estimator would use it
-    # A continuous model takes its time: only when asked for.
-    if estimators is None and model == "auto" and not has_tabular(problem):
+    # A continuous model takes its time: only when asked for, or where nothing else can answer.
+    needless = not has_tabular(problem) and not isinstance(problem.policy, DeterministicControl)
+    if estimators is None and model == "auto" and needless:
         named = [name for name in named if not is_model_based(name)]
     chosen = [find_estimator(item, model=model) for item in named]
     pairs = [(one, find_method(item)) for one in chosen for item in (methods or DEFAULT_METHODS)]

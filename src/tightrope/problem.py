@@ -8,7 +8,7 @@ from typing import Any
 
 from tightrope.dataset import TrajectoryDataset
 from tightrope.errors import DataError
-from tightrope.policy import as_policy
+from tightrope.policy import as_policy, resolved
 from tightrope.ratios import Ratios, ratios
 
 
@@ -23,7 +23,8 @@ class Problem:
         if not isinstance(self.dataset, TrajectoryDataset):
             raise DataError(f"dataset is a {type(self.dataset).__name__}; read it first: tightrope.read(...)")
         if self.policy is not None:
-            object.__setattr__(self, "policy", as_policy(self.policy))
+            known = resolved(as_policy(self.policy), self.dataset.states, self.dataset.times)
+            object.__setattr__(self, "policy", known)
 
     @cached_property
     def ratios(self) -> Ratios:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tightrope.checks import check_log_probs
 from tightrope.dataset import Array, TrajectoryDataset
-from tightrope.errors import DataError, NoOverlapError, PolicyError
+from tightrope.errors import DataError, NoOverlapError, PolicyError, TightropeError
 from tightrope.policy import as_policy
 
 
@@ -83,6 +83,8 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
         if error.row is None:
             raise
         raise PolicyError(f"{error} (at {dataset.where(error.row)})") from error
+    except TightropeError:
+        raise
     except Exception as error:  # the user's own code
         raise PolicyError(
             f"the policy failed on the logged states and actions: {type(error).__name__}: {error}"

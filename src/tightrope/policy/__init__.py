@@ -9,13 +9,24 @@ step, so that whoever simulates decides about the noise and can hold it fixed.
 """
 
 from tightrope.policy.base import Actor, DiscretePolicy, Policy, check_probs, open_uniforms
-from tightrope.policy.combined import CallablePolicy, MixturePolicy, as_actor, as_policy, epsilon_softened
+from tightrope.policy.combined import (
+    ADAPTERS,
+    CallablePolicy,
+    MixturePolicy,
+    as_actor,
+    as_policy,
+    epsilon_softened,
+    resolved,
+)
+from tightrope.policy.deterministic import DeterministicControl
 from tightrope.policy.discrete import DeterministicPolicy, SoftmaxPolicy, TabularPolicy, UniformPolicy
 from tightrope.policy.gaussian import GaussianPolicy
 
 __all__ = [
+    "ADAPTERS",
     "Actor",
     "CallablePolicy",
+    "DeterministicControl",
     "DeterministicPolicy",
     "DiscretePolicy",
     "GaussianPolicy",
@@ -29,4 +40,5 @@ __all__ = [
     "check_probs",
     "epsilon_softened",
     "open_uniforms",
+    "resolved",
 ]

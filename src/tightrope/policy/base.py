@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,6 +14,7 @@ Array = npt.NDArray[np.float64]
 Anything = npt.NDArray[Any]
 
 SUM_TOLERANCE = 1e-6
+CHUNK_ROWS = 1 << 16  # rows handed to somebody else's code at once
 _EDGE = 2.0**-40
 
 
@@ -60,6 +62,18 @@ def open_uniforms(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Uniform numbers kept off 0 and 1 by 2^-40, where inverse distribution functions fail."""
     draws = rng.random(shape)
     return np.clip(draws, _EDGE, 1.0 - _EDGE, out=draws)
+
+
+def in_chunks(answer: Callable[..., Anything], *columns: Anything) -> Anything:
+    """The answer to many rows, asked CHUNK_ROWS at a time so that its workings stay small."""
+    parts = []
+    for start in range(0, len(columns[0]), CHUNK_ROWS):
+        try:
+            parts.append(answer(*(column[start : start + CHUNK_ROWS] for column in columns)))
+        except PolicyError as error:
+            error.row = None if error.row is None else error.row + start
+            raise
+    return np.concatenate(parts)
 
 
 def check_probs(name: str, table: Array) -> None:

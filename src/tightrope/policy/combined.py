@@ -14,6 +14,8 @@ from tightrope.errors import PolicyError
 from tightrope.policy.base import Actor, Anything, Array, DiscretePolicy, Policy, Sampling, check_probs, numbers
 from tightrope.policy.discrete import Discrete, TabularPolicy, UniformPolicy
 
+EXAMPLES = 64  # logged states that tell what a function of states returns
+
 
 @dataclass(frozen=True, eq=False)
 class MixturePolicy(Sampling):
@@ -51,6 +53,10 @@ class MixturePolicy(Sampling):
             weight * policy.probs(states, t)  # type: ignore[attr-defined]
             for policy, weight in zip(self.policies, self.weights, strict=True)
         )
+
+    def resolve(self, states: Anything, t: npt.NDArray[np.int64]) -> MixturePolicy:
+        """The mixture with every part resolved."""
+        return MixturePolicy([resolved(policy, states, t) for policy in self.policies], self.weights)
 
     @cached_property
     def _actors(self) -> list[Actor]:
@@ -103,18 +109,33 @@ class CallablePolicy:
             return np.log(values)
 
 
+# What recognises objects of other libraries, asked in order; `tightrope.policies` fills it, being above this layer.
+ADAPTERS: list[Callable[[Any], Policy | None]] = []
+
+
 def as_policy(policy: Any) -> Policy:
-    """A policy as it is; a bare callable as one returning probabilities; a table as a TabularPolicy."""
+    """A policy as it is; a table as a TabularPolicy; what an adapter knows; a callable as one giving probabilities."""
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, np.ndarray):
         return TabularPolicy(policy)
+    for adapt in ADAPTERS:
+        adapted = adapt(policy)
+        if adapted is not None:
+            return adapted
     if callable(policy):
         return CallablePolicy(policy)
     raise PolicyError(
         f"policy is a {type(policy).__name__}; give an object with log_prob(states, actions, t), a function of "
-        "(states, actions, t) returning probabilities, a table of probabilities, or None to use the logs' eval_prob"
+        "(states, actions, t) returning probabilities, a table of probabilities, a model of scikit-learn, "
+        "Stable-Baselines3 or PyTorch, or None to use the logs' eval_prob"
     )
+
+
+def resolved(policy: Policy, states: Anything | None, t: npt.NDArray[np.int64]) -> Policy:
+    """The policy once it has seen a few logged states: only its answers tell what a function of states returns."""
+    resolve = getattr(policy, "resolve", None)
+    return policy if resolve is None or states is None else resolve(states[:EXAMPLES], t[:EXAMPLES])
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,7 @@ class Discrete(Sampling):
 
     def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
         """The action at which the cumulative probability passes the uniform, (N,)."""
-        return _invert(self.probs(states, t), uniforms[:, 0])
+        return invert(self.probs(states, t), uniforms[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +93,9 @@ class SoftmaxPolicy(Discrete):
         return np.exp(self._log_probs(states, t))
 
     def _log_probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
-        logits = numbers("preferences", self.preferences(states, t)) / self.temperature
-        if logits.ndim != 2 or len(logits) != len(states):
-            raise PolicyError(f"preferences returned shape {logits.shape}; (N, actions) with N={len(states)} expected")
-        top = logits.max(axis=1, keepdims=True)
-        if not np.isfinite(top).all():
-            row = int(np.argmin(np.isfinite(top)))
-            raise PolicyError(f"preferences are {logits[row]}; numbers are expected, at least one above -inf", row=row)
-        logits = logits - top
-        normalized: Array = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        return normalized
+        return log_softmax(
+            "preferences", numbers("preferences", self.preferences(states, t)) / self.temperature, states
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +130,20 @@ class UniformPolicy(Discrete):
         return np.full((len(states), self.n_actions), 1.0 / self.n_actions)
 
 
-def _invert(probs: Array, uniforms: Array) -> npt.NDArray[np.int64]:
+def log_softmax(name: str, scores: Array, states: Anything) -> Array:
+    """Scores (N, k) less the logarithm of the sum of their exponentials; refuses other shapes and NaN."""
+    if scores.ndim != 2 or len(scores) != len(states):
+        raise PolicyError(f"{name} returned shape {scores.shape}; (N, actions) with N={len(states)} expected")
+    top = scores.max(axis=1, keepdims=True)
+    if not np.isfinite(top).all():
+        row = int(np.argmin(np.isfinite(top)))
+        raise PolicyError(f"{name} are {scores[row]}; numbers are expected, at least one above -inf", row=row)
+    scores = scores - top
+    normalized: Array = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return normalized
+
+
+def invert(probs: Array, uniforms: Array) -> npt.NDArray[np.int64]:
     """The first index at which the cumulative probability of a row passes its uniform, (N,)."""
     cumulative = np.cumsum(probs, axis=1)
     chosen: npt.NDArray[np.int64] = ((uniforms * cumulative[:, -1])[:, None] >= cumulative).sum(axis=1)
