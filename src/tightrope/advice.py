@@ -73,7 +73,7 @@ def advise(
             return f"Believe {_name(mine[exact])}, which holds at any n: nothing else is strict.", exact
         return (
             "This data cannot answer strictly: no exact bound improves on what is possible anyway. What would help: "
-            f"{_help(mine, dataset)}.",
+            f"{_help(mine, found, dataset)}.",
             None,
         )
     sound = _best_sound({i: bound for i, bound in mine.items() if bound.estimator != "mb"}, dataset)
