@@ -10,7 +10,7 @@ from tightrope.api import (
     upper_bound,
 )
 from tightrope.dataset import TrajectoryDataset
-from tightrope.errors import BoundError, DataError, NoOverlapError, PolicyError, TightropeError
+from tightrope.errors import BoundError, DataError, NoOverlapError, PolicyError, StudyError, TightropeError
 from tightrope.policy import (
     CallablePolicy,
     DeterministicControl,
@@ -50,6 +50,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "SoftmaxPolicy",
+    "StudyError",
     "TabularPolicy",
     "TightropeError",
     "TrajectoryDataset",

@@ -25,3 +25,7 @@ class PolicyError(TightropeError):
 
 class BoundError(TightropeError):
     """This bound cannot be computed: an invalid pair, a missing declaration, or data that contradict one."""
+
+
+class StudyError(TightropeError):
+    """A study cannot be run or resumed: another configuration's folder, a full disk, a process that keeps dying."""

@@ -1,0 +1,106 @@
+"""One trial: a data set of a domain, and every method's bounds on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tightrope.bounds import method as find_bound
+from tightrope.dataset import TrajectoryDataset
+from tightrope.diagnostics import overlap
+from tightrope.errors import TightropeError
+from tightrope.experiments.study import Method, Study, prepared
+from tightrope.pairs import bounds_of
+from tightrope.problem import Problem
+from tightrope.records import Bound, Side
+from tightrope.settings import Settings
+
+Answer = Bound | Exception
+
+
+class Trial(NamedTuple):
+    """The unit of work: one data set."""
+
+    n: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"trial {self.number} with n = {self.n}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one line of the tables said on one side of one data set."""
+
+    label: str  # of the method
+    bound: str
+    side: Side
+    value: float  # NaN where no bound could be computed; ``error`` says why
+    estimate: float
+    standard_error: float
+    undefined: int  # replicates
+    guarantee: str
+    warnings: str  # their codes, separated by spaces
+    error: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All rows of a trial, and what they cost."""
+
+    rows: tuple[Row, ...]
+    cpu_seconds: float
+
+
+def run_trial(study: Study, trial: Trial) -> Outcome:
+    """Draw the logs and bound the candidate's value by every method that runs at this size.
+
+    The data and the weights are functions of the study's seed, the domain's name, n and the trial's number alone.
+    """
+    started = time.process_time()
+    domain, methods = prepared(study)
+    entropy = [study.seed, *domain.name.encode(), trial.n, trial.number]
+    data, weights = np.random.SeedSequence(entropy).spawn(2)
+    logs = domain.logs(trial.n, rng=np.random.default_rng(data))
+    settings = Settings(
+        confidence=study.confidence, n_resamples=study.n_resamples, max_ratio=domain.max_ratio, rng=weights
+    )
+    due = [one for one in methods if one.runs(trial.n, trial.number)]
+    rows: list[Row] = []
+    for side in study.sides if due else ():
+        rows += _rows(due, side, _answers(logs, domain.candidate, due, side, settings))
+    return Outcome(tuple(rows), time.process_time() - started)
+
+
+def _answers(
+    logs: TrajectoryDataset, candidate: Any, methods: Sequence[Method], side: Side, settings: Settings
+) -> list[Answer]:
+    """One bound or the reason why there is none for each line, all bootstraps on the same weights."""
+    pairs = [(one.estimator, find_bound(name)) for one in methods for name in one.bounds]
+    try:
+        problem = Problem(logs, candidate)
+        return list(bounds_of(problem, overlap(problem), pairs, side, settings)[0])
+    except Exception as error:  # whatever it is, it is this data set's result, told in its row
+        if len(methods) == 1:
+            return [error] * len(pairs)
+    # One of them brings all down: each by itself, on the same weights, so that the others keep their rows.
+    return [answer for one in methods for answer in _answers(logs, candidate, [one], side, settings)]
+
+
+def _rows(methods: Sequence[Method], side: Side, answers: Sequence[Answer]) -> list[Row]:
+    lines = [(one.label, name) for one in methods for name in one.bounds]
+    return [_row(label, name, side, answer) for (label, name), answer in zip(lines, answers, strict=True)]
+
+
+def _row(label: str, bound: str, side: Side, answer: Answer) -> Row:
+    if isinstance(answer, Bound):
+        codes = dict.fromkeys(text.split(":")[0] for text in answer.warnings)
+        error = np.nan if answer.standard_error is None else float(answer.standard_error)
+        numbers = (float(answer.value), float(answer.estimate), error, answer.n_undefined)
+        return Row(label, bound, side, *numbers, answer.guarantee, " ".join(codes), "")
+    reason = str(answer) if isinstance(answer, TightropeError) else f"{type(answer).__name__}: {answer}"
+    return Row(label, bound, side, np.nan, np.nan, np.nan, 0, "", "", reason)
