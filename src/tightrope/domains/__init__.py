@@ -1,7 +1,49 @@
 """Benchmarks with known true values, one file each."""
 
+from collections.abc import Callable
+
+from tightrope.domains.base import Domain, Process
+from tightrope.domains.cliff_world import CliffWorld
+from tightrope.domains.episodes import mean_return, simulate
 from tightrope.domains.finite import FiniteMDP
+from tightrope.domains.mountain_car import MountainCar
 from tightrope.domains.situations import situations
 from tightrope.domains.small import SMALL, SmallProblem, small
+from tightrope.errors import TightropeError
 
-__all__ = ["SMALL", "FiniteMDP", "SmallProblem", "situations", "small"]
+
+def _shifted() -> CliffWorld:
+    """The same platform at [2, 7]²: far from 0, where squares and cubes look nearly linear."""
+    return CliffWorld(name="cliff-world-shifted", origin=(2.0, 2.0))
+
+
+DOMAINS: dict[str, Callable[[], Domain]] = {
+    **SMALL,
+    "mountain-car": MountainCar,
+    "cliff-world": CliffWorld,
+    "cliff-world-shifted": _shifted,
+}
+
+
+def domain(name: str) -> Domain:
+    """A domain by name."""
+    if name not in DOMAINS:
+        raise TightropeError(f"domain is {name!r}; known: {', '.join(DOMAINS)}")
+    return DOMAINS[name]()
+
+
+__all__ = [
+    "DOMAINS",
+    "SMALL",
+    "CliffWorld",
+    "Domain",
+    "FiniteMDP",
+    "MountainCar",
+    "Process",
+    "SmallProblem",
+    "domain",
+    "mean_return",
+    "simulate",
+    "situations",
+    "small",
+]

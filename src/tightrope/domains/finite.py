@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.dataset import Array, TrajectoryDataset
+from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
+from tightrope.domains.episodes import simulate
 from tightrope.errors import TightropeError
 from tightrope.policy import DiscretePolicy, TabularPolicy, check_probs
+
+Anything = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +41,13 @@ class FiniteMDP:
         check_probs("transition_probs", self.transition_probs)
         check_probs("start_probs", self.start_probs[None])
 
-    @property
+    @cached_property
     def reward_range(self) -> tuple[float, float]:
         """The lowest and highest reward that can occur, 0 included: absorbing steps earn it."""
         possible = self.rewards[self.transition_probs > 0]
         return min(0.0, float(possible.min())), max(0.0, float(possible.max()))
 
-    @property
+    @cached_property
     def return_range(self) -> tuple[float, float]:
         """The lowest and highest return that can occur, by backward induction over what is possible."""
         possible = self.transition_probs > 0
@@ -76,57 +80,32 @@ class FiniteMDP:
         rng: np.random.Generator,
         candidate: DiscretePolicy | None = None,
     ) -> TrajectoryDataset:
-        """Logs of n episodes under ``behavior``, all episodes stepped side by side."""
-        n_states, _, _ = self.transition_probs.shape
-        cumulative = np.cumsum(self.transition_probs, axis=2)
-        state = _draw(np.broadcast_to(np.cumsum(self.start_probs), (n, n_states)), rng)
-        alive = np.arange(n)
-        record: dict[str, list[npt.NDArray[Any]]] = {
-            name: [] for name in ("episode", "t", "state", "action", "reward", "log_prob", "next")
-        }
-        for t in range(self.horizon):
-            times = np.full(len(alive), t)
-            probs = behavior.probs(state, times)
-            action = _draw(np.cumsum(probs, axis=1), rng)
-            after = _draw(cumulative[state, action], rng)
-            for name, values in {
-                "episode": alive,
-                "t": times,
-                "state": state,
-                "action": action,
-                "reward": self.rewards[state, action, after],
-                "log_prob": np.log(probs[np.arange(len(alive)), action]),
-                "next": after,
-            }.items():
-                record[name].append(values)
-            going = after < n_states
-            alive, state = alive[going], after[going]
-            if not len(alive):
-                break
-        flat = {name: np.concatenate(parts) for name, parts in record.items()}
-        order = np.lexsort((flat["t"], flat["episode"]))
-        flat = {name: values[order] for name, values in flat.items()}
-        offsets = np.append(np.flatnonzero(flat["t"] == 0), len(order))
-        states, actions, times = (flat[name].astype(np.int64) for name in ("state", "action", "t"))
-        last = flat["next"][offsets[1:] - 1].astype(np.int64)
-        return TrajectoryDataset(
-            offsets=offsets,
-            rewards=flat["reward"],
-            terminated=last == n_states,
-            horizon=self.horizon,
-            discount=self.discount,
-            behavior_log_probs=flat["log_prob"],
-            eval_log_probs=None if candidate is None else candidate.log_prob(states, actions, times),
-            states=states,
-            actions=actions,
-            final_states=last,
+        """Logs of n episodes under ``behavior``."""
+        return simulate(
+            self,
+            behavior,
+            n,
+            rng=rng,
+            candidate=candidate,
             reward_range=self.reward_range,
             return_range=self.return_range,
-            behavior=behavior,
         )
 
+    def start(self, n: int, rng: np.random.Generator) -> IntArray:
+        """First states, (n,)."""
+        return _draw(np.broadcast_to(np.cumsum(self.start_probs), (n, len(self.start_probs))), rng)
 
-def _draw(cumulative: Array, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    def step(self, states: Anything, actions: Anything, rng: np.random.Generator) -> tuple[IntArray, Array, BoolArray]:
+        """Next states, S after an end; rewards; and which have ended, (K,) each."""
+        after = _draw(self._cumulative[states, actions], rng)
+        return after, self.rewards[states, actions, after], after == len(self.start_probs)
+
+    @cached_property
+    def _cumulative(self) -> Array:
+        return np.cumsum(self.transition_probs, axis=2)
+
+
+def _draw(cumulative: Array, rng: np.random.Generator) -> IntArray:
     draws = rng.random(len(cumulative)) * cumulative[:, -1]
-    chosen: npt.NDArray[np.int64] = (draws[:, None] >= cumulative).sum(axis=1)
+    chosen: IntArray = (draws[:, None] >= cumulative).sum(axis=1)
     return chosen

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,10 +33,18 @@ class SmallProblem:
     observe: tuple[int, ...] | None = None  # what is logged of each state, where some of it is hidden
     needs: str = ""  # which answer the logs call for
 
+    true_value_error: ClassVar[float] = 0.0
+    behavior_value_error: ClassVar[float] = 0.0
+
     @cached_property
     def true_value(self) -> float:
         """The candidate's value, exactly."""
         return self.mdp.value(self._seen(self.candidate))
+
+    @cached_property
+    def behavior_value(self) -> float:
+        """The behaviour policy's value, exactly."""
+        return self.mdp.value(self._seen(self.behavior))
 
     def logs(self, n: int, *, rng: np.random.Generator) -> TrajectoryDataset:
         """n episodes of the behaviour policy, as the logger sees them."""
@@ -44,6 +53,24 @@ class SmallProblem:
             return data
         assert data.states is not None
         return replace(data, states=np.array(self.observe)[data.states], final_states=None)
+
+    def configuration(self) -> dict[str, Any]:
+        """Every number; transitions as rows of (state, action, next state or end, probability, reward)."""
+        mdp = self.mdp
+        possible = np.argwhere(mdp.transition_probs > 0)
+        chances, rewards = (table[tuple(possible.T)].tolist() for table in (mdp.transition_probs, mdp.rewards))
+        return {
+            "name": self.name,
+            "states": len(mdp.start_probs),
+            "horizon": mdp.horizon,
+            "discount": mdp.discount,
+            "max_ratio": self.max_ratio,
+            "start_probs": mdp.start_probs.tolist(),
+            "behavior": self.behavior.table.tolist(),
+            "candidate": self.candidate.table.tolist(),
+            "observe": None if self.observe is None else list(self.observe),
+            "transitions": [[*row, p, r] for row, p, r in zip(possible.tolist(), chances, rewards, strict=True)],
+        }
 
     def _seen(self, policy: TabularPolicy) -> TabularPolicy:
         """A policy over what is seen as one over states."""
