@@ -1,5 +1,11 @@
-"""Policies by what the user names: a table in a file, or an object in a module."""
+"""Policies of other libraries and by what the user names: importing this package teaches ``as_policy`` to know them."""
 
+from tightrope.policies.functions import StatePolicy, from_function
 from tightrope.policies.load import load_object, load_policy
+from tightrope.policies.scikit_learn import from_classifier
+from tightrope.policies.torch_modules import from_module, torch_policy
+from tightrope.policy import ADAPTERS
 
-__all__ = ["load_object", "load_policy"]
+ADAPTERS[:] = [from_classifier, from_module, from_function]
+
+__all__ = ["StatePolicy", "load_object", "load_policy", "torch_policy"]

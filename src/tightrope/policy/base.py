@@ -58,6 +58,14 @@ class Sampling:
         return self.act(states, t, open_uniforms(rng, (len(states), self.noise_width)))
 
 
+class Unresolved:
+    """A policy of which only its answers to logged states tell what kind it is."""
+
+    def resolve(self, states: Anything, t: npt.NDArray[np.int64]) -> Policy:
+        """The policy as what its answers to these states show it to be."""
+        raise NotImplementedError
+
+
 def open_uniforms(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Uniform numbers kept off 0 and 1 by 2^-40, where inverse distribution functions fail."""
     draws = rng.random(shape)

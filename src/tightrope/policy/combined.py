@@ -11,14 +11,24 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.errors import PolicyError
-from tightrope.policy.base import Actor, Anything, Array, DiscretePolicy, Policy, Sampling, check_probs, numbers
+from tightrope.policy.base import (
+    Actor,
+    Anything,
+    Array,
+    DiscretePolicy,
+    Policy,
+    Sampling,
+    Unresolved,
+    check_probs,
+    numbers,
+)
 from tightrope.policy.discrete import Discrete, TabularPolicy, UniformPolicy
 
 EXAMPLES = 64  # logged states that tell what a function of states returns
 
 
 @dataclass(frozen=True, eq=False)
-class MixturePolicy(Sampling):
+class MixturePolicy(Sampling, Unresolved):
     """At every step a fresh draw of which policy acts; not one policy for a whole episode."""
 
     policies: Sequence[Policy]
@@ -115,6 +125,8 @@ ADAPTERS: list[Callable[[Any], Policy | None]] = []
 
 def as_policy(policy: Any) -> Policy:
     """A policy as it is; a table as a TabularPolicy; what an adapter knows; a callable as one giving probabilities."""
+    if isinstance(policy, type):
+        raise PolicyError(f"policy is the class {policy.__name__}; give an instance of it")
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, np.ndarray):
@@ -133,9 +145,10 @@ def as_policy(policy: Any) -> Policy:
 
 
 def resolved(policy: Policy, states: Anything | None, t: npt.NDArray[np.int64]) -> Policy:
-    """The policy once it has seen a few logged states: only its answers tell what a function of states returns."""
-    resolve = getattr(policy, "resolve", None)
-    return policy if resolve is None or states is None else resolve(states[:EXAMPLES], t[:EXAMPLES])
+    """The policy once it has seen a few logged states."""
+    if not isinstance(policy, Unresolved) or states is None:
+        return policy
+    return policy.resolve(states[:EXAMPLES], t[:EXAMPLES])
 
 
 @dataclass(frozen=True, eq=False)
