@@ -10,12 +10,8 @@ from tightrope.api import (
     upper_bound,
 )
 from tightrope.dataset import TrajectoryDataset
-<<<<<<< Updated upstream
 from tightrope.errors import BoundError, DataError, NoOverlapError, PolicyError, StudyError, TightropeError
-=======
-from tightrope.errors import BoundError, DataError, NoOverlapError, PolicyError, TightropeError
 from tightrope.policies import StatePolicy
->>>>>>> Stashed changes
 from tightrope.policy import (
     CallablePolicy,
     DeterministicControl,
@@ -55,11 +51,8 @@ __all__ = [
     "Policy",
     "PolicyError",
     "SoftmaxPolicy",
-<<<<<<< Updated upstream
     "StudyError",
-=======
     "StatePolicy",
->>>>>>> Stashed changes
     "TabularPolicy",
     "TightropeError",
     "TrajectoryDataset",
