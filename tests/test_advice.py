@@ -1,5 +1,7 @@
 """Advice follows the measured quantities; the warnings that steer it fire where they should."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -180,7 +182,7 @@ def test_the_reasons_name_what_was_measured():
     data = problem.logs(300, rng=np.random.default_rng(1))
     advice = tightrope.advise(data, problem.candidate, rng=1)
     kinds = [reason.split(":")[0] for reason in advice.reasons]
-    assert kinds == ["overlap", "support", "tabular model", "direction"]
+    assert kinds == ["overlap", "support", "tabular model", "bias", "sensitivity", "direction"]
     assert "300 trajectories are worth" in advice.reasons[0]
     assert str(advice).startswith(advice.text)
     assert tightrope.Advice.from_json(advice.to_json()) == advice
@@ -202,3 +204,22 @@ def test_direction(candidate, words):
         eval_log_probs=np.log(chosen),
     )
     assert words in tightrope.evaluate(data).reasons[-1]
+
+
+def test_the_bias_line_moves_mb_by_the_bias_bound():
+    problem = small("walker")
+    data = problem.logs(300, rng=np.random.default_rng(1))
+    result = tightrope.evaluate(data, problem.candidate, side="both", rng=1)
+    first = next(bound for bound in result if bound.estimator == "mb" and bound.side == "lower")
+    (line,) = [text for text in result.reasons if text.startswith("bias")]
+    assert f"{first.value - result.model_check.bias_bound:.4g} instead of {first.value:.4g}" in line
+
+
+def test_determinism_of_either_policy_is_named():
+    problem = small("walker")
+    data = problem.logs(50, rng=np.random.default_rng(1))
+    fixed = tightrope.advise(data, tightrope.DeterministicPolicy(lambda s, t: 0 * s, 2), methods="percentile")
+    assert any(reason.startswith("determinism: the candidate leaves nothing") for reason in fixed.reasons)
+    sure = replace(data, behavior_log_probs=np.zeros(data.n_steps), behavior=None)
+    logged = tightrope.advise(sure, problem.candidate, methods="percentile")
+    assert any(reason.startswith("determinism: the behaviour policy") for reason in logged.reasons)

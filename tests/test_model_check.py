@@ -2,11 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
+import tightrope
 from tightrope import TrajectoryDataset
 from tightrope.domains import situations, small
-from tightrope.estimators.check import _memory, check_model
+from tightrope.model_check import _memory, check_model
+from tightrope.models import LinearModel, PolynomialModel
+from tightrope.models import model as find_model
+from tightrope.models.likelihood import log_likelihoods, misfit
 from tightrope.problem import Problem
+
+from .models import systems
 
 
 def check(problem, data, effective=100.0):
@@ -85,3 +92,56 @@ def test_unseen_pairs_are_warned_of():
     found = check(problem, problem.logs(50, rng=np.random.default_rng(4)))
     assert found.unseen_mass == pytest.approx(0.8)
     assert any(text.startswith("unseen-pairs: 80.0%") for text in found.warnings)
+
+
+def test_smoothed_log_likelihoods_by_hand():
+    """Two states, one action, two episodes of one step: 0 → 1 twice; one pseudo-visit spread over 3 outcomes."""
+    data = TrajectoryDataset(
+        offsets=np.array([0, 2, 4]),
+        rewards=np.zeros(4),
+        terminated=np.zeros(2, dtype=bool),
+        horizon=2,
+        states=np.array([0, 1, 0, 1]),
+        actions=np.zeros(4, dtype=int),
+    )
+    problem = Problem(data, np.ones((2, 1)))
+    prepared = find_model("tabular", problem).prepare(problem, anchor="low")
+    steps, starts = log_likelihoods(prepared, np.array([1.0, 0.0]))
+    assert steps[[0, 2]] == pytest.approx(np.log((1 + 1 / 3) / 2))
+    assert np.isnan(steps[[1, 3]]).all()  # what follows the horizon was not logged
+    assert starts == pytest.approx(np.log((1 + 1 / 2) / 2))
+
+
+def test_gaussian_log_likelihoods_agree_with_scipy():
+    data = systems.logs(200, seed=1)
+    prepared = LinearModel(reward=systems.linear_reward).prepare(Problem(data, systems.CANDIDATE), anchor="low")
+    steps, _ = log_likelihoods(prepared, np.ones(200))
+    design = np.hstack([np.ones((data.n_steps, 1)), data.states, data.actions])
+    following = np.concatenate([data.states.reshape(200, 8, 2)[:, 1:], data.final_states[:, None]], axis=1).reshape(
+        -1, 2
+    )
+    left = following - design @ np.linalg.lstsq(design, following, rcond=None)[0]
+    expected = multivariate_normal(np.zeros(2), left.T @ left / len(left)).logpdf(left)
+    assert steps == pytest.approx(expected, rel=1e-6)
+
+
+def test_misfit_tells_a_wrong_class_and_leaves_the_right_one_alone():
+    """Forty linear data sets: under a linear model p < 0.05 at most as often as 5 % allow; under a cubic one always."""
+    tails = []
+    for seed in range(40):
+        problem = Problem(systems.logs(60, seed=seed), systems.CANDIDATE)
+        tails.append(misfit(LinearModel(reward=systems.linear_reward).prepare(problem, anchor="low")))
+        assert misfit(PolynomialModel(reward=systems.linear_reward).prepare(problem, anchor="low")) < 1e-6
+    assert sum(p < 0.05 for p in tails) <= 6
+    few = Problem(systems.logs(3, seed=0), systems.CANDIDATE)
+    assert misfit(LinearModel(reward=systems.linear_reward).prepare(few, anchor="low")) is None
+
+
+def test_the_held_out_likelihood_exceeds_the_fitted_one_and_bounds_the_bias():
+    problem = small("bonus")
+    found = check(problem, problem.logs(100, rng=np.random.default_rng(0)))
+    assert found.likelihood_held_out > found.likelihood_training > 0
+    low, high = problem.mdp.reward_range
+    assert 0 < found.bias_bound <= (high - low) * np.power(problem.mdp.discount, np.arange(8)).sum()
+    estimate = tightrope.estimate(problem.logs(100, rng=np.random.default_rng(0)), problem.candidate, estimator="mb")
+    assert abs(estimate - problem.true_value) < found.bias_bound

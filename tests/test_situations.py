@@ -6,7 +6,7 @@ import pytest
 import tightrope
 from tightrope.domains import situations, small
 from tightrope.estimators import DR, MB, WDR
-from tightrope.models import TabularModel
+from tightrope.models import SimulatorModel, TabularModel
 
 RIGHT = {
     "good model, poor overlap": {"mb"},
@@ -165,9 +165,19 @@ def continuous_logs(n=60, horizon=5):
 
 def test_a_model_that_nothing_was_held_against_is_not_advised():
     policy = tightrope.GaussianPolicy(lambda states, t: 0 * states, [[0.5]])
-    result = tightrope.evaluate(continuous_logs(), policy, model="linear", methods="percentile", n_resamples=100)
+    model = SimulatorModel(lambda states, actions, uniforms: (0.9 * states, -states[:, 0]))
+    result = tightrope.evaluate(continuous_logs(), policy, model=model, methods="percentile", n_resamples=100)
     assert {bound.estimator for bound in result} == {"mb"}  # no propensities, but a model was asked for
     assert any(text.startswith("model-unchecked") for text in result.bounds[0].warnings)
+    assert result.believe == ()
+    assert "not measured" in result.reasons[0]
+
+
+def test_a_regression_of_the_wrong_shape_is_not_advised():
+    """Rewards -|s| are no line in s; nothing but their residuals says so, for there are no propensities."""
+    policy = tightrope.GaussianPolicy(lambda states, t: 0 * states, [[0.5]])
+    result = tightrope.evaluate(continuous_logs(), policy, model="linear", methods="percentile", n_resamples=100)
+    assert any("of another shape" in text for text in result.bounds[0].warnings)
     assert result.believe == ()
     assert "not measured" in result.reasons[0]
 

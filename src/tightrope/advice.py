@@ -195,10 +195,11 @@ def reasons(found: Overlap, check: ModelCheck | None, summary: Summary, bounds: 
         lines.append(
             f"support: {found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
         )
+    lines += [f"determinism: {text}" for text in found.deterministic]
     if check is not None:
         lines.append(_model_line(check))
-    direction = _direction_line(summary, bounds)
-    return tuple([*lines, direction] if direction else lines)
+        lines += _bias_line(check, bounds)
+    return (*lines, *_sensitivity_line(bounds), *_direction_line(summary, bounds))
 
 
 def _overlap_line(found: Overlap, n: int) -> str:
@@ -220,16 +221,60 @@ def _model_line(check: ModelCheck) -> str:
         parts.append(f"{check.unseen_mass:.1%} of the candidate's steps on pairs never logged")
     if check.memory is not None:
         parts.append(f"a test whether the logged state is all there is gives p = {check.memory:.2g}")
+    if check.misfit is not None:
+        parts.append(f"a test whether residuals still depend on state and action gives p = {check.misfit:.2g}")
+    if check.likelihood_training is not None and check.likelihood_held_out is not None:
+        parts.append(
+            f"weighted negative log-likelihood of a trajectory {check.likelihood_training:.3g} fitted, "
+            f"{check.likelihood_held_out:.3g} held out"
+        )
     return f"{check.model} model: {'; '.join(parts)}"
 
 
-def _direction_line(summary: Summary, bounds: Sequence[Bound]) -> str:
-    """Whether the candidate looks better than the behaviour policy, on the same logs."""
+def _bias_line(check: ModelCheck, bounds: Sequence[Bound]) -> list[str]:
+    """MB's bound, moved by the most that the model's bias can be: "Bootstrapping with Models", after Corollary 2."""
+    if check.bias_bound is None:
+        return []
+    mine = [b for b in bounds if b.estimator == "mb" and b.guarantee == "approximate" and np.isfinite(b.value)]
+    moved = [
+        f"{b.method} {b.side} bound {b.value - (1 if b.side == 'lower' else -1) * check.bias_bound:.4g} instead of "
+        f"{b.value:.4g}"
+        for b in mine[:1]
+    ]
+    less = f"; mb less that: {moved[0]}" if moved else ""
+    return [
+        "bias: judging by its likelihood of held-out transitions, entropy of the process included, the model's value "
+        f"is off by at most {check.bias_bound:.4g}{less}"
+    ]
+
+
+def _sensitivity_line(bounds: Sequence[Bound]) -> list[str]:
+    """What the model does to the estimate that corrects it."""
+    found = {bound.estimator: bound for bound in reversed(bounds) if bound.guarantee == "approximate"}
+    if not {"pdwis", "wdr"} <= found.keys():
+        return []
+    with_model, without = found["wdr"], found["pdwis"]
+    return [
+        f"sensitivity: weighted doubly robust is {with_model.estimate:.4g} ± {with_model.standard_error:.2g} with the "
+        f"model and {without.estimate:.4g} ± {without.standard_error:.2g} without it (pdwis)"
+    ]
+
+
+def _direction_line(summary: Summary, bounds: Sequence[Bound]) -> list[str]:
+    """Whether the candidate looks better than the behaviour policy, and what that means for a weighted estimator.
+
+    In small samples such an estimator leans towards the behaviour policy's own value ("Bootstrapping with Models",
+    Discussion, where the inequality is printed the wrong way round).
+    """
     weighted = [bound for bound in bounds if bound.estimator in ("wis", "pdwis", "wdr")]
     if not weighted:
-        return ""
+        return []
     gap = weighted[-1].estimate - summary.return_mean
     noise = float(np.hypot(weighted[-1].standard_error or 0.0, summary.return_error))
     if abs(gap) <= 2 * noise:
-        return "direction: the candidate's value is not told apart from the behaviour policy's own"
-    return f"direction: the candidate looks {'better' if gap > 0 else 'worse'} than the behaviour policy"
+        return ["direction: the candidate's value is not told apart from the behaviour policy's own"]
+    safe = (gap > 0) == (weighted[-1].side == "lower")
+    return [
+        f"direction: the candidate looks {'better' if gap > 0 else 'worse'} than the behaviour policy; weighted "
+        f"estimators lean towards the latter when n is small, here the {'safe' if safe else 'unsafe'} side"
+    ]

@@ -16,6 +16,7 @@ HEAVY_SHARE = 0.5
 HEAVY_TAIL = 0.7  # Vehtari et al.: above it, averages of the ratios are unreliable at any practical n
 LARGEST_LOG = 700.0  # a ratio beyond this does not fit a float64
 UNLOGGED = 0.01  # of the candidate's choices in logged states
+MOST_ROWS = 10_000  # logged states in which a policy is asked whether it leaves anything to chance
 OFF_MEAN = 5.0  # standard errors between the mean ratio and 1
 
 
@@ -48,6 +49,7 @@ def overlap(problem: Problem) -> Overlap:
         mean_ratio_error=mean_error,
         unlogged_mass=unlogged_mass(problem),
         infinite_variance=infinite_variance(problem),
+        deterministic=tuple(_deterministic(problem)),
     )
     return Overlap(**{**vars(result), "warnings": tuple(_warnings(result, data.n_trajectories))})
 
@@ -57,7 +59,32 @@ def _no_overlap(problem: Problem, error: DataError) -> Overlap:
         raise error
     horizon, none = problem.dataset.horizon, float("nan")
     mass = unlogged_mass(problem)
-    return Overlap((0.0,) * horizon, (none,) * horizon, 1.0, None, none, none, mass, False, (f"no-overlap: {error}",))
+    told = tuple(_deterministic(problem))
+    return Overlap(
+        (0.0,) * horizon, (none,) * horizon, 1.0, None, none, none, mass, False, told, (f"no-overlap: {error}",)
+    )
+
+
+def _deterministic(problem: Problem) -> list[str]:
+    """Which of the two policies leaves nothing to chance in the logged states, and what follows from it."""
+    data, policy, told = problem.dataset, problem.policy, []
+    if isinstance(policy, DiscretePolicy) and data.states is not None:
+        rows = slice(0, MOST_ROWS)
+        try:
+            sure = bool((np.asarray(policy.probs(data.states[rows], data.times[rows])).max(axis=1) == 1.0).all())
+        except PolicyError:  # a mixture whose parts cannot list their probabilities
+            sure = False
+        if sure:
+            told.append(
+                "the candidate leaves nothing to chance: importance sampling can use only the episodes that agree with "
+                "it at every step, and with continuous actions none"
+            )
+    if data.behavior_log_probs is not None and not data.behavior_log_probs.any():
+        told.append(
+            "the behaviour policy leaves nothing to chance: whatever else the candidate may do was never tried, and "
+            "only a model can say what would follow"
+        )
+    return told
 
 
 def _warnings(found: Overlap, n: int) -> list[str]:

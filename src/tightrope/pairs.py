@@ -14,9 +14,9 @@ from tightrope.engines import Replicates, replicate
 from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator
 from tightrope.estimators.base import IndependentEstimator
-from tightrope.estimators.check import check_model
 from tightrope.estimators.model_based import ModelStatistic
-from tightrope.models import Model, TabularModel, has_tabular
+from tightrope.model_check import check_model
+from tightrope.models import Model
 from tightrope.problem import Problem
 from tightrope.records import Bound, ModelCheck, Overlap, Side
 from tightrope.resampling import ModelBootstrap, scheme
@@ -214,8 +214,7 @@ class Work:
         if not is_valid(estimator, method):
             raise BoundError(f"{method.name} bounds the value in a model; {estimator.name} is none. Use mb")
         found = method.bound(self.problem, confidence=self.settings.confidence, side=self.side)
-        check = self.check(estimator)
-        against = [text for text in check.warnings if text.startswith("model-contradicted")] if check else []
+        against = [text for text in self.check(estimator).warnings if text.startswith("model-contradicted")]
         return replace(found, warnings=(*found.warnings, *against, *self._out_of_range(found.estimate, found.value)))
 
     def _overlap_warnings(self, estimator: Estimator) -> tuple[str, ...]:
@@ -226,25 +225,20 @@ class Work:
 
     def _model_warnings(self, estimator: Estimator) -> tuple[str, ...]:
         """What speaks against the model concerns who relies on it alone; who corrects it needs something to correct."""
-        check = self.check(estimator)
-        if check is None:
-            alone = not getattr(estimator, "uses_ratios", True)
-            return ("model-unchecked: nothing in the logs was held against this model",) if alone else ()
+        if not hasattr(estimator, "model"):
+            return ()
         if not getattr(estimator, "uses_ratios", True):
-            return check.warnings
-        if getattr(estimator, "fit", "cross") != "cross" and check.residue_free:
+            return self.check(estimator).warnings
+        if getattr(estimator, "fit", "cross") != "cross" and self.check(estimator).residue_free:
             return (
                 "no-correction: fitted to the data it corrects, the model leaves no error at all, so nothing is "
                 'corrected and its guess for unseen pairs stands; use fit="cross"',
             )
         return ()
 
-    def check(self, estimator: Estimator) -> ModelCheck | None:
-        """How the estimator's model fares on the logs; only for tabular models, where it costs little."""
-        chosen = getattr(estimator, "model", None)
-        tabular = isinstance(chosen, TabularModel) or (chosen in ("auto", "tabular") and has_tabular(self.problem))
-        if chosen is None or not tabular:
-            return None
+    def check(self, estimator: Estimator) -> ModelCheck:
+        """How the estimator's model fares on the logs."""
+        chosen: str | Model = estimator.model  # type: ignore[attr-defined]
         if chosen not in self.checks:
             self.checks[chosen] = check_model(
                 self.problem,

@@ -106,6 +106,7 @@ class Overlap(_Json):
     mean_ratio_error: float
     unlogged_mass: float | None  # the candidate's probability on state-action pairs never logged, where countable
     infinite_variance: bool  # proven for the Gaussian policies at hand
+    deterministic: tuple[str, ...] = ()  # which of the two policies leaves nothing to chance, and what that means
     warnings: tuple[str, ...] = ()
 
 
@@ -121,6 +122,11 @@ class ModelCheck(_Json):
     unseen_mass: float | None  # the candidate's steps in a tabular model that fall on pairs never logged
     fragile_mass: float | None  # those on pairs that a single trajectory holds
     memory: float | None  # p-value: whether what follows a logged state depends on what came before it
+    misfit: float | None  # p-value: whether a regression's residuals still depend on the state and the action
+    likelihood_training: float | None  # −log-likelihood of a trajectory, weighted towards the candidate, in nats
+    likelihood_held_out: float | None  # the same of trajectories that the model was not fitted to
+    likelihood_error: float | None  # standard error of the latter
+    bias_bound: float | None  # how far the model's value can be off at that likelihood; None where it bounds nothing
     residue_free: bool  # fitted to its own data the model leaves no error at all: nothing would be corrected
     warnings: tuple[str, ...] = ()
 

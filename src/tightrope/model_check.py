@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from tightrope.bounds.model_error import Likelihoods, ModelError, model_error
 from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.diagnostics import FEW_EFFECTIVE
 from tightrope.errors import DataError
 from tightrope.estimators.base import Anchor
-from tightrope.estimators.doubly_robust import cross_fitted, td_errors
+from tightrope.estimators.doubly_robust import cross_fitted, fold_of, td_errors
 from tightrope.estimators.weighted import PDWIS
-from tightrope.models import Model
+from tightrope.models import Model, PreparedModel
 from tightrope.models import model as find_model
+from tightrope.models.likelihood import log_likelihoods, misfit
 from tightrope.models.tabular import TabularData
 from tightrope.problem import Problem
 from tightrope.records import ModelCheck
@@ -34,7 +36,9 @@ def check_model(
 
     The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: minus the model's bias, estimated.
     With few effective trajectories it is noise and counts for nothing. The plain TD errors, in-sample and held-out,
-    show over-fitting without any ratio.
+    show over-fitting without any ratio, and so do importance-weighted negative log-likelihoods; for discrete states the
+    held-out one bounds the model's bias ("Bootstrapping with Models", Corollary 1, without allowance for the sampling
+    error of the likelihood itself).
     """
     data, model = problem.dataset, find_model(chosen, problem)
     prepared = model.prepare(problem, anchor=anchor)
@@ -43,6 +47,7 @@ def check_model(
     correction, error = _correction(problem, held_out)
     unseen, fragile = prepared.weak_masses() if isinstance(prepared, TabularData) else (None, None)
     scale = float(np.std(data.rewards)) or 1.0
+    fitted, unfitted = _likelihood_errors(problem, prepared, folds)
     result = ModelCheck(
         model=model.name,
         correction=correction,
@@ -52,9 +57,52 @@ def check_model(
         unseen_mass=unseen,
         fragile_mass=fragile,
         memory=None if unseen is None else _memory(data, shared),
+        misfit=misfit(prepared),
+        likelihood_training=None if fitted is None else fitted.total,
+        likelihood_held_out=None if unfitted is None else unfitted.total,
+        likelihood_error=None if unfitted is None else unfitted.standard_error,
+        bias_bound=_bias_bound(problem, unfitted),
         residue_free=bool(np.abs(shared).max() <= TINY * max(scale, float(np.abs(data.rewards).max()))),
     )
     return ModelCheck(**{**vars(result), "warnings": tuple(_warnings(result, effective))})
+
+
+def _likelihood_errors(
+    problem: Problem, prepared: PreparedModel, folds: int
+) -> tuple[ModelError | None, ModelError | None]:
+    """Importance-weighted negative log-likelihood of the logs, fitted to them and held out from the fit."""
+    data = problem.dataset
+    try:
+        ratios = problem.ratios
+    except DataError:
+        return None, None
+    discrete = isinstance(prepared, TabularData)
+
+    def error(found: tuple[Array, Array]) -> ModelError:
+        return model_error(ratios, Likelihoods(found[0], found[1], discrete), self_normalised=True)
+
+    fitted = log_likelihoods(prepared, np.ones(data.n_trajectories))
+    fold = fold_of(data, folds)
+    if fitted is None or len(np.unique(fold)) < 2:
+        return (error(fitted) if fitted else None), None
+    of_step = np.repeat(fold, data.lengths)
+    steps, starts = np.empty(data.n_steps), np.empty(data.n_trajectories)
+    for k in np.unique(fold):
+        found = log_likelihoods(prepared, (fold != k).astype(np.float64))
+        if found is None:
+            return error(fitted), None
+        steps[of_step == k], starts[fold == k] = found[0][of_step == k], found[1][fold == k]
+    return error(fitted), error((steps, starts))
+
+
+def _bias_bound(problem: Problem, held_out: ModelError | None) -> float | None:
+    """How far the model's value can be off, at this likelihood; None where it bounds nothing."""
+    data = problem.dataset
+    if held_out is None or held_out.kind != "bound" or data.step_range is None:
+        return None
+    if not np.isfinite(data.step_range).all():
+        return None
+    return held_out.bias_bound(reward_range=data.step_range, discount=data.discount).value
 
 
 def _memory(data: TrajectoryDataset, deltas: Array) -> float | None:
@@ -105,6 +153,9 @@ def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
 
 def _warnings(check: ModelCheck, effective: float) -> list[str]:
     warnings = []
+    measured = effective >= FEW_EFFECTIVE and np.isfinite(check.correction)
+    if check.unseen_mass is None and check.misfit is None and not measured:
+        warnings.append("model-unchecked: nothing in the logs could be held against this model")
     if effective >= FEW_EFFECTIVE and abs(check.correction) > CONTRADICTED * check.correction_error > 0:
         warnings.append(
             f"model-contradicted: weighted towards the candidate, the logs differ from the {check.model} model by "
@@ -114,6 +165,11 @@ def _warnings(check: ModelCheck, effective: float) -> list[str]:
         warnings.append(
             f"model-contradicted: what follows a logged state depends on what came before it (p = {check.memory:.1g}), "
             f"so the {check.model} model misses part of the state"
+        )
+    if check.misfit is not None and check.misfit < REMEMBERS:
+        warnings.append(
+            f"model-contradicted: what the {check.model} model leaves over still depends on the state and the "
+            f"action (p = {check.misfit:.1g}): the dynamics, rewards or ends are of another shape"
         )
     if check.unseen_mass is not None and check.unseen_mass > UNSEEN:
         warnings.append(

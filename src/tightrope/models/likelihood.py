@@ -1,0 +1,120 @@
+"""How likely fitted models find the logged transitions, and whether a regression leaves structure unexplained."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tightrope.dataset import Array, IntArray
+from tightrope.models.base import PreparedModel
+from tightrope.models.regression import RegressionDynamics
+from tightrope.models.rollouts import RolloutModel
+from tightrope.models.tabular import TabularData
+
+MOST_STEPS = 20_000  # that the test of fit looks at
+STEPS_PER_FEATURE = 10  # below which it says nothing
+
+
+def log_likelihoods(prepared: PreparedModel, weights: Array) -> tuple[Array, Array] | None:
+    """log P̂(s'|s, a) of every logged step, (N,), and log d̂_0 of every start, (n,), in the model fitted under weights.
+
+    Tabular models are smoothed by one pseudo-visit a row, spread evenly over all next states: as they are, what they
+    have not seen is impossible. Densities of regressions know nothing of starts (0); a transition whose next state was
+    not logged counts 0 as well. None for models that give no likelihood.
+    """
+    if isinstance(prepared, TabularData):
+        return _tabular(prepared, weights)
+    if isinstance(prepared, RolloutModel):
+        dynamics = prepared.fit(weights[None])
+        if isinstance(dynamics, RegressionDynamics) and dynamics.fitted[0]:
+            return _gaussian(prepared, dynamics)
+    return None
+
+
+def _tabular(prepared: TabularData, weights: Array) -> tuple[Array, Array]:
+    _, n_states, n_actions = prepared.probs.shape
+    steps = np.repeat(weights, np.diff(prepared.offsets))
+    pair, arc = prepared.kind_pair[prepared.kinds], prepared.kind_arc[prepared.kinds]
+    known = arc >= 0
+    arcs = np.bincount(arc[known], weights=steps[known], minlength=len(prepared.arc_pair))
+    pairs = np.bincount(pair[known], weights=steps[known], minlength=n_states * n_actions)
+    starts = np.bincount(prepared.starts, weights=weights, minlength=n_states)
+    likely = np.full(len(pair), np.nan)
+    likely[known] = np.log((arcs[arc[known]] + 1 / (n_states + 1)) / (pairs[pair[known]] + 1))
+    result: Array = np.log((starts[prepared.starts] + 1 / n_states) / (weights.sum() + 1))
+    return likely, result
+
+
+def _gaussian(prepared: RolloutModel, dynamics: RegressionDynamics) -> tuple[Array, Array] | None:
+    logs, factor = prepared.transitions, dynamics.factor[0]
+    scale = np.diag(factor)
+    if not (scale > 0).all():  # part of the state is predicted without error: its density is infinite
+        return None
+    apart = np.linalg.solve(factor, (logs.next_states - _means(prepared, dynamics)).T)
+    density = -0.5 * np.square(apart).sum(axis=0) - np.log(scale).sum() - 0.5 * logs.width * np.log(2 * np.pi)
+    return np.where(logs.known, density, 0.0), np.zeros(prepared.n_trajectories)
+
+
+def _means(prepared: RolloutModel, dynamics: RegressionDynamics) -> Array:
+    logs = prepared.transitions
+    made = dynamics.features(logs, logs.states, logs.actions)
+    mean: Array = made @ dynamics.coefficients[0, :, : logs.width]
+    return mean
+
+
+def misfit(prepared: PreparedModel) -> float | None:
+    """A p-value: whether squares and products of s and a still explain what a regression leaves over.
+
+    Were the model right, residuals of next states, rewards and ends would be martingale differences, unrelated to
+    anything known before. The score test of Z = (s, a, their squares and products), freed of the model's own features,
+    with White's covariance, which noise of unequal size does not mislead; the smallest over the targets, times their
+    number. It needs no importance ratio. None for other models, and where the steps are too few.
+    """
+    if not isinstance(prepared, RolloutModel):
+        return None
+    dynamics = prepared.fit(np.ones((1, prepared.n_trajectories)))
+    if not isinstance(dynamics, RegressionDynamics) or not dynamics.fitted[0]:
+        return None
+    logs, every = prepared.transitions, np.ones(prepared.transitions.data.n_steps, dtype=np.bool_)
+    targets = [(logs.next_states[:, k], logs.known) for k in range(logs.width)]
+    targets += [(logs.data.rewards, every)] if dynamics.learn_reward else []
+    targets += [(logs.ends, every)] if dynamics.learn_end else []
+    tails = [
+        _score_test(prepared, dynamics, values, np.flatnonzero(used)[:MOST_STEPS], k)
+        for k, (values, used) in enumerate(targets)
+    ]
+    found = [tail for tail in tails if tail is not None]
+    return min(1.0, len(found) * min(found)) if found else None
+
+
+def _score_test(
+    prepared: RolloutModel, dynamics: RegressionDynamics, target: Array, steps: IntArray, column: int
+) -> float | None:
+    from scipy.special import chdtrc
+
+    logs = prepared.transitions
+    own = dynamics.features(logs, logs.states[steps], logs.actions[steps])
+    residual = target[steps] - own @ dynamics.coefficients[0, :, column]
+    more = _second_order(np.hstack([logs.states[steps], logs.encode(logs.actions[steps])]))
+    own, more = own / _size(own), more / _size(more)
+    more = more - own @ np.linalg.lstsq(own, more, rcond=None)[0]
+    more = more[:, np.sqrt(np.square(more).mean(axis=0)) > 1e-6]
+    width = own.shape[1] + more.shape[1]
+    exact = np.abs(residual).max(initial=0.0) <= 1e-9 * max(float(np.abs(target).max()), 1e-300)
+    if exact or not more.shape[1] or len(steps) < STEPS_PER_FEATURE * width:
+        return None
+    scores = more * residual[:, None]
+    total = scores.sum(axis=0)
+    return float(chdtrc(more.shape[1], float(total @ np.linalg.lstsq(scores.T @ scores, total, rcond=None)[0])))
+
+
+def _second_order(values: Array) -> Array:
+    """Columns, and all products of two of them."""
+    rows, columns = np.triu_indices(values.shape[1])
+    centred = values - values.mean(axis=0)
+    result: Array = np.hstack([values, centred[:, rows] * centred[:, columns]])
+    return result
+
+
+def _size(values: Array) -> Array:
+    scale = np.sqrt(np.square(values).mean(axis=0))
+    return np.where(scale > 0, scale, 1.0)
