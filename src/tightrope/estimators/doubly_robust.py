@@ -19,10 +19,11 @@ from tightrope.errors import TightropeError
 from tightrope.estimators.base import Anchor
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.refit import Refitted
+from tightrope.estimators.weighing import Weighing
 from tightrope.models import Model, PreparedModel
 from tightrope.models import model as find_model
 from tightrope.problem import Problem
-from tightrope.statistic import RatioSum, SumStatistic
+from tightrope.statistic import SumStatistic
 
 Fit = Literal["cross", "shared", "refit"]
 
@@ -38,6 +39,7 @@ class _DoublyRobust:
     """
 
     name: ClassVar[str]
+    self_normalized: ClassVar[bool]  # whether the ratios of each time are divided by their sum
 
     model: str | Model = "auto"
     fit: Fit = "cross"
@@ -54,33 +56,34 @@ class _DoublyRobust:
         """What an unseen pair is worth depends on the side."""
         return replace(self, anchor=anchor)
 
-    def combine(self, data: TrajectoryDataset) -> RatioSum:
-        """What is done with the sums."""
-        raise NotImplementedError
-
-    def columns(self, problem: Problem, deltas: Array, start_values: Array, start: int, stop: int) -> Array:
-        """What is summed, for episodes start..stop."""
-        raise NotImplementedError
-
     def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The statistic of the candidate's value."""
         data, _ = problem.dataset, problem.ratios  # no overlap, no correction: refuse before fitting anything
         prepared = find_model(self.model, problem).prepare(problem, anchor=self.anchor)
-        combine = self.combine(data)
 
-        def statistic(values: tuple[Array, Array]) -> SumStatistic:
-            deltas, starts = td_errors(data, *values), values[1][data.offsets[:-1]]
-
-            def make_columns(start: int, stop: int) -> Array:
-                return self.columns(problem, deltas, starts, start, stop)
-
-            return SumStatistic(data.n_trajectories, combine.fields, make_columns, combine)
+        def statistic(values: tuple[Array, Array]) -> SumStatistic | ModelStatistic:
+            return self._weighing(data, td_errors(data, *values), values[1][data.offsets[:-1]]).statistic(problem)
 
         if self.fit == "refit":
             return ModelStatistic(Refitted(prepared, statistic))
         if self.fit == "shared" or data.n_trajectories < 2:
             return statistic(prepared.control_variates(np.ones(data.n_trajectories)))
         return statistic(cross_fitted(data, prepared, self.folds))
+
+    def _weighing(self, data: TrajectoryDataset, deltas: Array, start_values: Array) -> Weighing:
+        """v̂_0 and Σ_t γ^t ρ_t δ_t."""
+        counts = int(np.count_nonzero(data.discounts))
+
+        def values(start: int, stop: int) -> Array:
+            return data.pad(deltas[data.steps(start, stop)], start, stop)[:, :counts]
+
+        return Weighing(
+            slice(0, counts),
+            data.discounts[:counts],
+            values,
+            self_normalized=self.self_normalized,
+            unweighted=start_values,
+        )
 
 
 def td_errors(data: TrajectoryDataset, q_values: Array, state_values: Array) -> Array:
@@ -119,18 +122,7 @@ class DR(_DoublyRobust):
     """
 
     name: ClassVar[str] = "dr"
-
-    def combine(self, data: TrajectoryDataset) -> RatioSum:
-        """A mean."""
-        return RatioSum(np.ones(1))
-
-    def columns(self, problem: Problem, deltas: Array, start_values: Array, start: int, stop: int) -> Array:
-        """1, v̂_0 + Σ γ^t ρ_t δ_t."""
-        data = problem.dataset
-        padded = data.pad(deltas[data.steps(start, stop)], start, stop)
-        columns = np.ones((stop - start, 2))
-        columns[:, 1] = start_values[start:stop] + (np.exp(problem.ratios.log(start, stop)) * padded) @ data.discounts
-        return columns
+    self_normalized: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -142,21 +134,4 @@ class WDR(_DoublyRobust):
     """
 
     name: ClassVar[str] = "wdr"
-
-    def combine(self, data: TrajectoryDataset) -> RatioSum:
-        """The mean v̂_0 and one ratio per time step."""
-        return RatioSum(np.append(1.0, data.discounts[data.discounts > 0]))
-
-    def columns(self, problem: Problem, deltas: Array, start_values: Array, start: int, stop: int) -> Array:
-        """1, ρ_t; v̂_0, ρ_t δ_t."""
-        data, ratios = problem.dataset, problem.ratios
-        counts = int(np.count_nonzero(data.discounts))
-        columns = np.empty((stop - start, 2 * counts + 2))
-        columns[:, 0] = 1.0
-        columns[:, counts + 1] = start_values[start:stop]
-        ratio = columns[:, 1 : counts + 1]
-        np.subtract(ratios.log(start, stop)[:, :counts], ratios.log_max[:counts], out=ratio)
-        np.exp(ratio, out=ratio)
-        padded = data.pad(deltas[data.steps(start, stop)], start, stop)
-        np.multiply(ratio, padded[:, :counts], out=columns[:, counts + 2 :])
-        return columns
+    self_normalized: ClassVar[bool] = True

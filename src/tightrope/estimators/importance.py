@@ -16,9 +16,11 @@ import numpy as np
 from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.errors import BoundError
 from tightrope.estimators.base import Anchor
+from tightrope.estimators.model_based import ModelStatistic
+from tightrope.estimators.weighing import Weighing
 from tightrope.problem import Problem
 from tightrope.ratios import Ratios
-from tightrope.statistic import RatioSum, SumStatistic, TrajectoryValues
+from tightrope.statistic import SumStatistic, TrajectoryValues
 
 LARGEST_LOG = 600.0  # beyond this a ratio times a return may not fit a float64
 
@@ -41,8 +43,8 @@ class _Mean:
         """The declared range of one trajectory's contribution before weighting."""
         raise NotImplementedError
 
-    def weighted(self, ratios: Ratios, start: int, stop: int, shift: float) -> Array:
-        """Σ ratio × (reward or return − shift) of episodes start..stop, (stop - start,)."""
+    def weighing(self, dataset: TrajectoryDataset, shift: float) -> Weighing:
+        """Ratios times rewards or returns, counted from ``shift``."""
         raise NotImplementedError
 
     def _end(self, dataset: TrajectoryDataset) -> float | None:
@@ -65,19 +67,10 @@ class _Mean:
         """What a shift of one per trajectory or step adds to the value."""
         return 1.0
 
-    def __call__(self, problem: Problem) -> SumStatistic:
+    def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The statistic of the candidate's value."""
-        ratios = problem.ratios
-        _check_size(self.name, ratios)
-        shift = self._shift(ratios.dataset)
-
-        def make_columns(start: int, stop: int) -> Array:
-            columns = np.ones((stop - start, 2))
-            columns[:, 1] = self.weighted(ratios, start, stop, shift)
-            return columns
-
-        combine = RatioSum(np.ones(1), constant=shift * self._total(ratios.dataset))
-        return SumStatistic(ratios.dataset.n_trajectories, combine.fields, make_columns, combine)
+        _check_size(self.name, problem.ratios)
+        return self.weighing(problem.dataset, self._shift(problem.dataset)).statistic(problem)
 
     def trajectory_values(self, problem: Problem, *, max_ratio: float | None) -> TrajectoryValues:
         """Independent values ≥ 0 for the exact bounds; refuses where nothing was declared to count from."""
@@ -93,7 +86,8 @@ class _Mean:
                 f"--{_option(missing)})"
             )
         sign = 1.0 if self.anchor == "low" else -1.0
-        parts = [sign * self.weighted(ratios, start, stop, end) for start, stop in data.chunks()]
+        weighing = self.weighing(data, end)
+        parts = [sign * weighing.weighted(ratios, start, stop) for start, stop in data.chunks()]
         values = np.maximum(np.concatenate(parts), 0.0)  # rounding alone can dip below zero
         ceiling, missing = self._ceiling(ratios, max_ratio)
         return TrajectoryValues(values, end * self._total(data), sign, ceiling, missing)
@@ -126,10 +120,14 @@ class IS(_Mean):
         """The range of the return."""
         return dataset.value_range
 
-    def weighted(self, ratios: Ratios, start: int, stop: int, shift: float) -> Array:
+    def weighing(self, dataset: TrajectoryDataset, shift: float) -> Weighing:
         """ρ_{L-1} (return − shift)."""
-        result: Array = np.exp(ratios.log(start, stop)[:, -1]) * (ratios.dataset.returns[start:stop] - shift)
-        return result
+
+        def values(start: int, stop: int) -> Array:
+            return dataset.returns[start:stop, None] - shift
+
+        last = slice(dataset.horizon - 1, dataset.horizon)
+        return Weighing(last, np.ones(1), values, self_normalized=False, constant=shift)
 
     def _needs_no_horizon(self, dataset: TrajectoryDataset) -> bool:
         # Where every episode ended by itself, the longest one seen cuts nothing off.
@@ -151,12 +149,15 @@ class PDIS(_Mean):
         """The range of one step's reward, absorbing steps included."""
         return dataset.step_range
 
-    def weighted(self, ratios: Ratios, start: int, stop: int, shift: float) -> Array:
+    def weighing(self, dataset: TrajectoryDataset, shift: float) -> Weighing:
         """Σ_t γ^t ρ_t (r_t − shift)."""
-        data = ratios.dataset
-        rewards = data.pad(data.rewards[data.steps(start, stop)], start, stop)
-        result: Array = (np.exp(ratios.log(start, stop)) * (rewards - shift)) @ data.discounts
-        return result
+
+        def values(start: int, stop: int) -> Array:
+            return dataset.pad(dataset.rewards[dataset.steps(start, stop)], start, stop) - shift
+
+        constant = shift * self._total(dataset)
+        whole = slice(0, dataset.horizon)
+        return Weighing(whole, dataset.discounts, values, self_normalized=False, constant=constant)
 
     def _total(self, dataset: TrajectoryDataset) -> float:
         return float(dataset.discounts.sum())

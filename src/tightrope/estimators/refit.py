@@ -9,7 +9,7 @@ import numpy as np
 
 from tightrope.dataset import Array
 from tightrope.models import PreparedModel
-from tightrope.statistic import SumStatistic
+from tightrope.statistic import Statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +17,7 @@ class Refitted:
     """Fit under the weights, build the statistic with those values, evaluate it under the same weights."""
 
     model: PreparedModel
-    with_values: Callable[[tuple[Array, Array]], SumStatistic]
+    with_values: Callable[[tuple[Array, Array]], Statistic]
 
     @property
     def n_trajectories(self) -> int:

@@ -13,8 +13,10 @@ import numpy as np
 
 from tightrope.dataset import Array
 from tightrope.estimators.base import Anchor
+from tightrope.estimators.model_based import ModelStatistic
+from tightrope.estimators.weighing import Weighing
 from tightrope.problem import Problem
-from tightrope.statistic import RatioSum, SumStatistic
+from tightrope.statistic import SumStatistic
 
 
 @dataclass(frozen=True)
@@ -27,17 +29,15 @@ class WIS:
         """Itself: a shift of all returns shifts the estimate alike."""
         return self
 
-    def __call__(self, problem: Problem) -> SumStatistic:
+    def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The statistic of the candidate's value."""
-        data, ratios = problem.dataset, problem.ratios
-        largest = ratios.log_max[-1]
+        data = problem.dataset
 
-        def make_columns(start: int, stop: int) -> Array:
-            ratio = np.exp(ratios.log(start, stop)[:, -1] - largest)
-            return np.stack([ratio, ratio * data.returns[start:stop]], axis=1)
+        def values(start: int, stop: int) -> Array:
+            return data.returns[start:stop, None]
 
-        combine = RatioSum(np.ones(1))
-        return SumStatistic(data.n_trajectories, combine.fields, make_columns, combine)
+        last = slice(data.horizon - 1, data.horizon)
+        return Weighing(last, np.ones(1), values, self_normalized=True).statistic(problem)
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,12 @@ class PDWIS:
         """Itself: a shift of all rewards shifts the estimate alike."""
         return self
 
-    def __call__(self, problem: Problem) -> SumStatistic:
+    def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The statistic of the candidate's value."""
-        data, ratios = problem.dataset, problem.ratios
+        data = problem.dataset
         counts = int(np.count_nonzero(data.discounts))  # γ = 0: only the first step does
 
-        def make_columns(start: int, stop: int) -> Array:
-            columns = np.empty((stop - start, 2 * counts))
-            ratio = columns[:, :counts]
-            np.subtract(ratios.log(start, stop)[:, :counts], ratios.log_max[:counts], out=ratio)
-            np.exp(ratio, out=ratio)
-            rewards = data.pad(data.rewards[data.steps(start, stop)], start, stop)
-            np.multiply(ratio, rewards[:, :counts], out=columns[:, counts:])
-            return columns
+        def values(start: int, stop: int) -> Array:
+            return data.pad(data.rewards[data.steps(start, stop)], start, stop)[:, :counts]
 
-        combine = RatioSum(data.discounts[:counts])
-        return SumStatistic(data.n_trajectories, combine.fields, make_columns, combine)
+        return Weighing(slice(0, counts), data.discounts[:counts], values, self_normalized=True).statistic(problem)

@@ -1,0 +1,44 @@
+"""Estimates of the behaviour policy, one small file each, fitted from weighted trajectories. A registry of names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tightrope.behavior import BehaviorModel
+from tightrope.behaviors.tabular import TabularBehavior
+from tightrope.dataset import TrajectoryDataset
+from tightrope.errors import TightropeError
+
+BEHAVIORS: dict[str, Callable[[], BehaviorModel]] = {
+    "tabular": TabularBehavior,
+}
+
+
+def behavior(chosen: Any, dataset: TrajectoryDataset) -> BehaviorModel | None:
+    """How to estimate the behaviour policy: by name, as it is, or a classifier; None when it is as logged.
+
+    "auto" counts numbered states and actions, fits a logistic regression for other states with discrete actions and a
+    Gaussian one for continuous actions.
+    """
+    if chosen is None or (isinstance(chosen, str) and chosen == "logged"):
+        return None
+    if isinstance(chosen, str):
+        name = _suited(dataset) if chosen == "auto" else chosen
+        if name not in BEHAVIORS:
+            raise TightropeError(f"behavior is {chosen!r}; known: logged, auto, {', '.join(BEHAVIORS)}")
+        return BEHAVIORS[name]()
+    if hasattr(chosen, "prepare") and hasattr(chosen, "name"):
+        made: BehaviorModel = chosen
+        return made
+    raise TightropeError(f"behavior is a {type(chosen).__name__}; give a name ({', '.join(BEHAVIORS)}) or a behaviour model")
+
+
+def _suited(dataset: TrajectoryDataset) -> str:
+    if dataset.discrete_actions is False:
+        return "gaussian"
+    states = dataset.states
+    return "tabular" if states is None or (states.ndim == 1 and states.dtype.kind != "f") else "logistic"
+
+
+__all__ = ["BEHAVIORS", "BehaviorModel", "TabularBehavior", "behavior"]

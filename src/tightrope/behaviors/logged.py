@@ -1,0 +1,96 @@
+"""What the logs hold of states and actions, as the estimates of a behaviour policy need them; refused where unfit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.errors import DataError
+
+Anything = npt.NDArray[Any]
+StateFeatures = Callable[[Anything, IntArray], Any]  # states and times of N steps to (N, p)
+
+MOST_LEVELS = 200  # distinct states that get a column each
+
+
+def require(fits: bool, message: str) -> None:
+    """Raise our error with this message unless the logs fit."""
+    if not fits:
+        raise DataError(f"behaviour policy: {message}")
+
+
+def logged_states(dataset: TrajectoryDataset) -> Anything:
+    """The states, (N,) or (N, d)."""
+    states = dataset.states
+    if states is None:
+        raise DataError(
+            "behaviour policy: it is estimated from the logged states, and the logs have none; add a state column (or "
+            "obs_*), or the logged probabilities as behavior_prob"
+        )
+    return states
+
+
+def discrete_actions(dataset: TrajectoryDataset) -> tuple[Anything, IntArray]:
+    """The distinct actions, rising, and which of them was taken at each step, (N,)."""
+    actions = _actions(dataset)
+    require(
+        actions.ndim == 1 and actions.dtype.kind in "iubU",
+        f"actions are {actions.dtype} of shape {actions.shape}; this estimate needs one integer or text per step. For "
+        'continuous actions use behavior="gaussian"',
+    )
+    levels, choice = np.unique(actions, return_inverse=True)
+    return levels, choice.astype(np.int64)
+
+
+def continuous_actions(dataset: TrajectoryDataset) -> Array:
+    """The actions as rows of numbers, (N, k)."""
+    actions = _actions(dataset)
+    require(
+        actions.dtype.kind == "f",
+        f'actions are {actions.dtype}, which are categories; use behavior="tabular" or "logistic", or give continuous '
+        "actions as floats",
+    )
+    return actions.astype(np.float64, copy=False).reshape(len(actions), -1)
+
+
+def state_features(dataset: TrajectoryDataset, given: StateFeatures | None) -> tuple[Array, list[str]]:
+    """Rows of numbers (N, p) and their names: 1 and the state, or a column for each numbered state, or as given."""
+    states = logged_states(dataset)
+    if given is not None:
+        return _given(given, states, dataset.times)
+    if states.dtype.kind == "f" or (states.ndim == 2 and states.dtype.kind in "iub"):
+        rows = states.astype(np.float64).reshape(len(states), -1)
+        return np.column_stack([np.ones(len(rows)), rows]), ["1", *(f"state {k}" for k in range(rows.shape[1]))]
+    require(states.ndim == 1, f"states are {states.dtype} of shape {states.shape}; give features=")
+    levels, place = np.unique(states, return_inverse=True)
+    require(
+        len(levels) <= MOST_LEVELS,
+        f'{len(levels)} distinct states are too many for a column each; use behavior="tabular", give features=, or '
+        "give states that are quantities as floats",
+    )
+    return (place[:, None] == np.arange(len(levels))).astype(np.float64), [f"state = {level}" for level in levels]
+
+
+def _actions(dataset: TrajectoryDataset) -> Anything:
+    if dataset.actions is None:
+        raise DataError(
+            "behaviour policy: it is estimated from the logged actions, and the logs have none; add an action column "
+            "(or action_*)"
+        )
+    return dataset.actions
+
+
+def _given(given: StateFeatures, states: Anything, times: IntArray) -> tuple[Array, list[str]]:
+    try:
+        features = np.asarray(given(states, times), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"behaviour policy: features must return rows of numbers, (N, p): {error}") from error
+    require(
+        features.ndim == 2 and len(features) == len(states) and bool(np.isfinite(features).all()),
+        f"features returned shape {features.shape}; finite numbers, ({len(states)}, p), expected",
+    )
+    return features, [f"feature {k}" for k in range(features.shape[1])]
