@@ -15,13 +15,14 @@ from statistics import NormalDist
 import numpy as np
 
 from tightrope.dataset import Array, TrajectoryDataset
-from tightrope.records import Bound, ModelCheck, Overlap, Side, Summary
+from tightrope.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side, Summary, estimated_behavior
 
 # Of the approximate bounds, by measured error rate where the data are skewed to the unsafe side.
 PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
 EXACT_PREFERENCE = ("betting", "cut", "anderson", "robust", "empirical-bernstein", "hoeffding")
 SHARE_WEIGHTS = ("wis", "pdwis", "dr", "wdr")  # what skews one of them skews all, seen or not
 AGAINST_MODEL = ("model-contradicted", "unseen-pairs", "fragile-pairs", "model-unchecked", "no-correction")
+AGAINST_BEHAVIOR = ("behavior-miscalibrated", "behavior-unseen")
 BREAKS_BOOTSTRAP = (
     "no-overlap",
     "low-overlap",
@@ -109,7 +110,7 @@ def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | Non
 
 def _best_sound(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
     """The first approximate bound in the fixed order that no warning speaks against."""
-    against = (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, "skew", "bca-degenerate", "vacuous")
+    against = (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, *AGAINST_BEHAVIOR, "skew", "bca-degenerate", "vacuous")
     # Skew seen by one bound speaks against its estimator and against all that weigh the same trajectories: the data
     # sets on which one of them looks free of it are those that miss the trajectories in question.
     skewed = {bound.estimator for bound in mine.values() if _has(bound, ("skew",)) and bound.estimator != "mb"}
@@ -146,14 +147,16 @@ def _why_not(mine: dict[int, Bound]) -> str:
     """Why no approximate bound is believed; empty when none was asked for."""
     if any(_has(bound, ("mean-ratio",)) for bound in mine.values()):
         return (
-            "the importance ratios do not average to 1, so the logged probabilities are wrong or the trajectories that "
-            "matter are missing"
+            "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the trajectories "
+            "that matter are missing"
         )
     approximate = [bound for bound in mine.values() if bound.guarantee == "approximate"]
     if not approximate:
         return ""
     codes = {code for bound in approximate for code in _codes(bound)}
-    broken = [code for code in (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, "skew", "vacuous") if code in codes]
+    broken = [
+        code for code in (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, *AGAINST_BEHAVIOR, "skew", "vacuous") if code in codes
+    ]
     return f"resampling the weighted logs is not to be trusted here ({', '.join(broken) or 'none of it was computed'})"
 
 
@@ -163,6 +166,8 @@ def _help(mine: dict[int, Bound], found: Overlap, dataset: TrajectoryDataset) ->
     ways = "more logs, or logs of a policy closer to the candidate"
     if any(bound.guarantee == "exact" for bound in mine.values()):
         return ways
+    if any(bound.behavior is not None for bound in mine.values()):
+        return f"logs with the probabilities of their actions, for an exact bound; {ways}"
     if dataset.value_range is None:
         return f"a declared reward_range, for an exact bound; {ways}"
     if not dataset.horizon_declared:
@@ -185,12 +190,20 @@ def _place(method: str, order: Sequence[str]) -> int:
 def _name(bound: Bound) -> str:
     sign = "≥" if bound.side == "lower" else "≤"
     said = f"value {sign} {bound.value:.4g} at {bound.confidence:.4g}, {bound.guarantee}"
-    return f"{bound.estimator} with {bound.method} ({said})"
+    return f"{bound.estimator} with {bound.method} ({said}{estimated_behavior(bound)})"
 
 
-def reasons(found: Overlap, check: ModelCheck | None, summary: Summary, bounds: Sequence[Bound]) -> tuple[str, ...]:
+def reasons(
+    found: Overlap,
+    check: ModelCheck | None,
+    summary: Summary,
+    bounds: Sequence[Bound],
+    behavior: BehaviorCheck | None = None,
+) -> tuple[str, ...]:
     """The measured quantities that the advice weighs, a line each."""
     lines = [_overlap_line(found, summary.n_trajectories)]
+    if behavior is not None:
+        lines.append(_behavior_line(behavior))
     if found.unlogged_mass is not None:
         lines.append(
             f"support: {found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
@@ -211,6 +224,23 @@ def _overlap_line(found: Overlap, n: int) -> str:
         f"overlap: {n} trajectories are worth {found.effective_sample_size[-1]:.1f}; {found.zero_share:.0%} of them "
         f"the candidate could not have produced; {tail}"
     )
+
+
+def _behavior_line(check: BehaviorCheck) -> str:
+    parts = [
+        f"log-likelihood of an action {check.log_likelihood:.3g} fitted, {check.held_out_log_likelihood:.3g} held out"
+    ]
+    if check.calibration_error is not None:
+        parts.append(f"calibration error {check.calibration_error:.2g} (noise alone: {check.calibration_noise:.2g})")
+    if check.residual_variance is not None:
+        parts.append(f"variance of standardised residuals {check.residual_variance:.2f}")
+    parts += [
+        f"{check.unseen_share:.1%} of the actions never seen in their state elsewhere",
+        f"smallest {'density' if check.residual_variance is not None else 'probability'} of a logged action "
+        f"{check.smallest_probs[0]:.2g}",
+        "no bound that rests on it is exact",
+    ]
+    return f"behaviour policy estimated ({check.behavior}): {'; '.join(parts)}"
 
 
 def _model_line(check: ModelCheck) -> str:

@@ -8,13 +8,16 @@ from typing import Any, Literal, Unpack
 
 from tightrope.advice import advise as choose
 from tightrope.advice import reasons
+from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
+from tightrope.bounds.base import is_exact
 from tightrope.dataset import TrajectoryDataset
 from tightrope.diagnostics import overlap, summarize
 from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
+from tightrope.estimators.behavior_check import check_behavior
 from tightrope.models import Model, has_tabular
 from tightrope.models import model as find_model
 from tightrope.pairs import bounds_of, is_valid
@@ -35,9 +38,10 @@ def statistic(
     *,
     estimator: str | Estimator = DEFAULT_ESTIMATOR,
     model: str | Model = "auto",
+    behavior: Any = "logged",
 ) -> FittedStatistic:
     """The estimator as a function of trajectory weights: (..., n) to (...,), NaN where undefined."""
-    return find_estimator(estimator, model=model)(Problem(dataset, policy))
+    return find_estimator(estimator, model=model)(_problem(dataset, policy, behavior))
 
 
 def estimate(
@@ -46,9 +50,10 @@ def estimate(
     *,
     estimator: str | Estimator = DEFAULT_ESTIMATOR,
     model: str | Model = "auto",
+    behavior: Any = "logged",
 ) -> float:
     """The point estimate of the candidate's value."""
-    return statistic(dataset, policy, estimator=estimator, model=model).estimate
+    return statistic(dataset, policy, estimator=estimator, model=model, behavior=behavior).estimate
 
 
 def lower_bound(
@@ -120,8 +125,8 @@ def evaluate(
     if side not in ("lower", "upper", "both"):
         raise BoundError(f'side is {side!r}; "lower", "upper" or "both"')
     settings = Settings(**options)
-    problem = Problem(dataset, policy)
-    found = overlap(problem)
+    problem = _problem(dataset, policy, settings.behavior)
+    found, behavior = overlap(problem), check_behavior(problem)
     named = [estimators] if isinstance(estimators, str) else list(estimators or ESTIMATORS)
     methods = [methods] if isinstance(methods, str) else methods
     find_model(model, problem)  # an unknown name is an error even where no estimator would use it
@@ -132,13 +137,13 @@ def evaluate(
     chosen = [find_estimator(item, model=model) for item in named]
     pairs = [(one, find_method(item)) for one in chosen for item in (methods or DEFAULT_METHODS)]
     if methods is None:  # nobody asked for the pairs that mean nothing
-        pairs = [pair for pair in pairs if is_valid(*pair)]
+        pairs = [pair for pair in pairs if is_valid(*pair) and not (problem.behavior and is_exact(pair[1]))]
     sides: tuple[Side, ...] = ("lower", "upper") if side == "both" else (side,)
     bounds: list[Bound] = []
     skipped: dict[tuple[str, str], TightropeError] = {}
     check = None
     for each in sides:
-        results, check = bounds_of(problem, found, pairs, each, settings)
+        results, check = bounds_of(problem, found, pairs, each, settings, behavior)
         for pair, result in zip(pairs, results, strict=True):
             if isinstance(result, Bound):
                 bounds.append(result)
@@ -153,8 +158,9 @@ def evaluate(
         skipped=tuple((*pair, str(why)) for pair, why in skipped.items()),
         summary=summary,
         overlap=found,
-        reasons=reasons(found, check, summary, bounds),
+        reasons=reasons(found, check, summary, bounds, behavior),
         model_check=check,
+        behavior_check=behavior,
         advice="\n".join(dict.fromkeys(text for text, _ in advice)),
         believe=tuple(index for _, index in advice if index is not None),
         true_value=true_value,
@@ -162,6 +168,7 @@ def evaluate(
             "confidence": settings.confidence,
             "n_resamples": settings.n_resamples,
             "seed": settings.seed,
+            "behavior": "logged" if problem.behavior is None else problem.behavior.name,
         },
     )
 
@@ -170,6 +177,16 @@ def advise(dataset: TrajectoryDataset, policy: Any = None, **options: Any) -> Ad
     """What to believe on this data, and why; takes what ``evaluate`` takes."""
     result = evaluate(dataset, policy, **options)
     return Advice(result.advice, tuple(result.bounds[index] for index in result.believe), result.reasons)
+
+
+def _problem(dataset: TrajectoryDataset, policy: Any, behavior: Any) -> Problem:
+    """The question, with the behaviour policy as logged or to be estimated; refused where it cannot be."""
+    problem = Problem(dataset, policy)
+    chosen = find_behavior(behavior, dataset)
+    if chosen is not None:
+        problem = replace(problem, behavior=chosen)
+        _ = problem.fits  # refuse unfit logs now, not as a lack of overlap later
+    return problem
 
 
 def _reasons(skipped: dict[tuple[str, str], TightropeError]) -> TightropeError:
@@ -190,9 +207,9 @@ def _one(
     method: str | Method,
     settings: Settings,
 ) -> Bound:
-    problem = Problem(dataset, policy)
+    problem = _problem(dataset, policy, settings.behavior)
     pair = (estimator, find_method(method))
-    (result,), _ = bounds_of(problem, overlap(problem), [pair], side, settings)
+    (result,), _ = bounds_of(problem, overlap(problem), [pair], side, settings, check_behavior(problem))
     if isinstance(result, TightropeError):
         raise result
     return result

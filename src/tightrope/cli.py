@@ -34,6 +34,13 @@ PolicyOption = Annotated[
         "file.npz:array, or .csv or .parquet with columns state, action, prob); or module:object."
     ),
 ]
+BehaviorOption = Annotated[
+    str,
+    typer.Option(
+        help="The behaviour policy: logged (behavior_prob), or estimated from the logs: auto, tabular, logistic, "
+        "gaussian, or module:object (a behaviour model or a classifier)."
+    ),
+]
 Discount = Annotated[float, typer.Option(help="γ: what a reward one step later is worth.")]
 Horizon = Annotated[int | None, typer.Option(help="Steps that count. Default: the longest episode.")]
 RewardRange = Annotated[
@@ -84,6 +91,7 @@ def evaluate(
     model: Annotated[
         str, typer.Option(help="For mb, dr and wdr: auto, tabular, linear, polynomial, or module:object.")
     ] = "auto",
+    behavior: BehaviorOption = "logged",
     side: Annotated[Literal["lower", "upper", "both"], typer.Option(help="Which bounds.")] = "lower",
     strict: Annotated[bool, typer.Option("--strict", help="Believe exact bounds alone.")] = False,
     confidence: Confidence = 0.95,
@@ -113,6 +121,7 @@ def evaluate(
                 estimators=estimator,
                 methods=method,
                 model=load_object(model) if ":" in model else model,
+                behavior=load_object(behavior) if ":" in behavior else behavior,
                 side=side,
                 strict=strict,
                 confidence=confidence,

@@ -106,7 +106,7 @@ def _warnings(found: Overlap, n: int) -> list[str]:
     if abs(found.mean_ratio - 1) > OFF_MEAN * found.mean_ratio_error + 1e-9:
         warnings.append(
             f"mean-ratio: the importance ratios average {found.mean_ratio:.3g} ± {found.mean_ratio_error:.2g} "
-            "instead of 1: the logged probabilities are wrong, or the trajectories that matter are missing"
+            "instead of 1: the behaviour probabilities are wrong, or the trajectories that matter are missing"
         )
     if found.unlogged_mass is not None and found.unlogged_mass > UNLOGGED:
         warnings.append(
@@ -186,9 +186,10 @@ def infinite_variance(problem: Problem) -> bool:
     With the behaviour policy unknown but Gaussian with a constant covariance, its logged densities bound det Σ_b from
     above, and det Σ_e ≥ 2^k det Σ_b proves that some direction has twice the variance.
     """
-    data, policy = problem.dataset, problem.policy
+    policy = problem.policy
     if not isinstance(policy, GaussianPolicy):
         return False
+    data = problem.ratios.dataset
     known, wide = data.behavior, policy.covariance
     if known is not None and not isinstance(known, GaussianPolicy):
         return False  # no Gaussian: its tails may well be wider

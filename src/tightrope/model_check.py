@@ -147,7 +147,7 @@ def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
     except DataError:
         return float("nan"), float("nan")
     data = replace(problem.dataset, rewards=deltas, reward_range=None, return_range=None)
-    statistic = PDWIS()(Problem(data, problem.policy))
+    statistic = PDWIS()(replace(problem, dataset=data))
     return statistic.estimate, standard_error(statistic.influence())
 
 

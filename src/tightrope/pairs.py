@@ -18,7 +18,7 @@ from tightrope.estimators.model_based import ModelStatistic
 from tightrope.model_check import check_model
 from tightrope.models import Model
 from tightrope.problem import Problem
-from tightrope.records import Bound, ModelCheck, Overlap, Side
+from tightrope.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side
 from tightrope.resampling import ModelBootstrap, scheme
 from tightrope.settings import Settings
 from tightrope.statistic import FittedStatistic, standard_error
@@ -27,13 +27,18 @@ Pair = tuple[Estimator, Method]
 
 
 def bounds_of(
-    problem: Problem, found: Overlap, pairs: Sequence[Pair], side: Side, settings: Settings
+    problem: Problem,
+    found: Overlap,
+    pairs: Sequence[Pair],
+    side: Side,
+    settings: Settings,
+    behavior: BehaviorCheck | None = None,
 ) -> tuple[list[Bound | TightropeError], ModelCheck | None]:
     """One bound, or the reason why there is none, for each pair, all bootstraps on the same weights; and how the model
     that was used fared.
     """
     _check_max_ratio(problem, settings)
-    work = Work(problem, found, side, settings)
+    work = Work(problem, found, side, settings, behavior)
     work.draw(pairs)
     results: list[Bound | TightropeError] = []
     for estimator, method in pairs:
@@ -52,7 +57,7 @@ def is_valid(estimator: Estimator, method: Method) -> bool:
 
 
 def _check_max_ratio(problem: Problem, settings: Settings) -> None:
-    if settings.max_ratio is None or problem.dataset.behavior_log_probs is None:
+    if settings.max_ratio is None or problem.dataset.behavior_log_probs is None or problem.behavior is not None:
         return
     largest = problem.ratios.log_max.max()
     if largest > np.log(settings.max_ratio) + 1e-9:
@@ -65,8 +70,11 @@ def _check_max_ratio(problem: Problem, settings: Settings) -> None:
 class Work:
     """The statistics and replicates of one side, shared by all pairs."""
 
-    def __init__(self, problem: Problem, found: Overlap, side: Side, settings: Settings):
+    def __init__(
+        self, problem: Problem, found: Overlap, side: Side, settings: Settings, behavior: BehaviorCheck | None
+    ):
         self.problem, self.found, self.side, self.settings = problem, found, side, settings
+        self.behavior = behavior
         self.statistics: dict[Estimator, FittedStatistic] = {}
         self.replicates: dict[Estimator, Replicates] = {}
         self.failures: dict[Estimator, TightropeError] = {}
@@ -149,6 +157,7 @@ class Work:
         second_order = method.second_order and scheme(settings.resampling).second_order
         drawn = "values" in method.needs
         undefined = replicates.n_undefined if drawn else 0
+        estimated = self.problem.behavior if getattr(estimator, "uses_ratios", True) else None
         warnings = [
             *self.problem.dataset.notes,
             *self._overlap_warnings(estimator),
@@ -175,10 +184,16 @@ class Work:
             n_resamples=settings.n_resamples if drawn else None,
             n_undefined=undefined,
             seed=settings.seed if drawn else None,
+            behavior=None if estimated is None else estimated.name,
         )
 
     def _exact(self, estimator: Estimator, method: ExactBound) -> Bound:
         data, settings = self.problem.dataset, self.settings
+        if self.problem.behavior is not None:
+            raise BoundError(
+                f"{method.name} is exact only with the true behaviour probabilities; with an estimate of them "
+                f"(behavior={self.problem.behavior.name!r}) nothing is. Log them, or use a bootstrap method"
+            )
         anchored = self.anchored(estimator)
         if not isinstance(anchored, IndependentEstimator):
             independent = ", ".join(name for name, cls in ESTIMATORS.items() if hasattr(cls, "trajectory_values"))
@@ -220,7 +235,7 @@ class Work:
     def _overlap_warnings(self, estimator: Estimator) -> tuple[str, ...]:
         """What speaks against the ratios concerns whoever uses them; a model alone fears only what was never logged."""
         if getattr(estimator, "uses_ratios", True):
-            return self.found.warnings
+            return (*self.found.warnings, *(self.behavior.warnings if self.behavior else ()))
         return tuple(text for text in self.found.warnings if text.startswith("unlogged"))
 
     def _model_warnings(self, estimator: Estimator) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class Problem:
             assert self.behavior is not None
             raise DataError(
                 f"the {self.behavior.name} behaviour policy fitted to the logs gives the action logged at "
-                f"{self.dataset.where(int(never[0]))} probability {np.exp(log_probs[never[0]]):g}, though it was taken; "
-                "use a smoother estimate, such as behavior=\"logistic\""
+                f"{self.dataset.where(int(never[0]))} probability {np.exp(log_probs[never[0]]):g}, though it was "
+                'taken; use a smoother estimate, such as behavior="logistic"'
             )
         return replace(self.dataset, behavior_log_probs=log_probs, behavior=None)

@@ -59,14 +59,20 @@ class Bound(_Json):
     n_resamples: int | None = None
     n_undefined: int = 0  # replicates in which the estimator was undefined; they count as the worst value
     seed: int | None = None
+    behavior: str | None = None  # how the behaviour policy was estimated; None: as logged, or not needed
 
     def __str__(self) -> str:
         sign = "≥" if self.side == "lower" else "≤"
         text = (
             f"value {sign} {self.value:.6g} with confidence {self.confidence:g} ({self.guarantee}; {self.estimator}, "
-            f"{self.method}; estimate {self.estimate:.6g})"
+            f"{self.method}; estimate {self.estimate:.6g}{estimated_behavior(self)})"
         )
         return "\n".join([text, *(f"  ! {warning}" for warning in self.warnings)])
+
+
+def estimated_behavior(bound: Bound) -> str:
+    """The mark of a bound that rests on an estimated behaviour policy, to follow what else is said of it."""
+    return "" if bound.behavior is None else f"; behaviour policy estimated ({bound.behavior})"
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ class Interval(_Json):
         low, high = self.lower, self.upper
         text = (
             f"{low.value:.6g} ≤ value ≤ {high.value:.6g} with confidence {self.confidence:g} ({low.guarantee}; "
-            f"{low.estimator}, {low.method})"
+            f"{low.estimator}, {low.method}{estimated_behavior(low)})"
         )
         return "\n".join([text, *(f"  ! {warning}" for warning in dict.fromkeys((*low.warnings, *high.warnings)))])
 
@@ -128,6 +134,21 @@ class ModelCheck(_Json):
     likelihood_error: float | None  # standard error of the latter
     bias_bound: float | None  # how far the model's value can be off at that likelihood; None where it bounds nothing
     residue_free: bool  # fitted to its own data the model leaves no error at all: nothing would be corrected
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BehaviorCheck(_Json):
+    """How an estimated behaviour policy fares on trajectories that it was not fitted to."""
+
+    behavior: str
+    log_likelihood: float  # mean of a logged action's log-probability, fitted to all logs
+    held_out_log_likelihood: float  # the same, fitted to the other folds, where those had seen the action
+    unseen_share: float  # steps whose action the other folds never saw in that state
+    calibration_error: float | None  # held-out: predicted against actual frequencies, or the residuals' distribution
+    calibration_noise: float | None  # what a true policy would show
+    residual_variance: float | None  # of standardised held-out residuals, for continuous actions; expected: 1
+    smallest_probs: tuple[float, float, float]  # of logged actions: the smallest, the 1 % and the 5 % quantile
     warnings: tuple[str, ...] = ()
 
 
@@ -181,6 +202,7 @@ class Evaluation(_Json):
     advice: str
     reasons: tuple[str, ...] = ()  # the measured quantities behind the advice
     model_check: ModelCheck | None = None  # where a model was fitted
+    behavior_check: BehaviorCheck | None = None  # where the behaviour policy was estimated
     believe: tuple[int, ...] = ()  # which of the bounds, at most one a side; none: this data cannot answer
     true_value: float | None = None  # where it is known, for demonstrations
     settings: dict[str, Any] = field(default_factory=dict)
@@ -202,6 +224,9 @@ class Evaluation(_Json):
                 "summary": Summary.from_dict(data["summary"]),
                 "overlap": Overlap.from_dict(data["overlap"]),
                 "model_check": ModelCheck.from_dict(data["model_check"]) if data.get("model_check") else None,
+                "behavior_check": BehaviorCheck.from_dict(data["behavior_check"])
+                if data.get("behavior_check")
+                else None,
                 "settings": {name: _value(value) for name, value in data["settings"].items()},
             }
         )

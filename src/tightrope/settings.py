@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from tightrope.checks import is_number
 from tightrope.engines.local import Precision, Progress
@@ -19,6 +19,7 @@ class Options(TypedDict, total=False):
     rng: Seed  # a whole number or a numpy Generator; one seed gives the same bits
     resampling: str | WeightScheme  # "multinomial", "bayesian", "poisson", or a scheme such as Multinomial(size=m)
     max_ratio: float | None  # no cumulative importance ratio ρ_t can exceed it, at any step; hoeffding, emp.-bernstein
+    behavior: Any  # "logged", or how to estimate it: "auto", "tabular", "logistic", "gaussian", an object, a classifier
     precision: Precision  # "float32" is faster on wide problems and loses under 1e-4 standard errors
     progress: Progress | None  # called with the share done, 0 to 1
 
@@ -32,6 +33,7 @@ class Settings:
     rng: Seed = 0
     resampling: str | WeightScheme = "multinomial"
     max_ratio: float | None = None
+    behavior: Any = "logged"
     precision: Precision = "float64"
     progress: Progress | None = None
 

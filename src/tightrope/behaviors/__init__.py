@@ -31,7 +31,9 @@ def behavior(chosen: Any, dataset: TrajectoryDataset) -> BehaviorModel | None:
     if hasattr(chosen, "prepare") and hasattr(chosen, "name"):
         made: BehaviorModel = chosen
         return made
-    raise TightropeError(f"behavior is a {type(chosen).__name__}; give a name ({', '.join(BEHAVIORS)}) or a behaviour model")
+    raise TightropeError(
+        f"behavior is a {type(chosen).__name__}; give a name ({', '.join(BEHAVIORS)}) or a behaviour model"
+    )
 
 
 def _suited(dataset: TrajectoryDataset) -> str:

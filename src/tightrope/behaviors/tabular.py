@@ -72,7 +72,7 @@ class TabularCounts:
         pairs, size = self._pairs, self.n_states * self.n_actions
         counts = self._counts(weights, pairs, size)
         visits = counts.reshape(self.n_states, -1).sum(axis=1)
-        by_pair = np.bincount(pairs, weights=gradient, minlength=size)
+        by_pair: Array = np.bincount(pairs, weights=gradient, minlength=size).astype(np.float64)
         by_state = by_pair.reshape(self.n_states, -1).sum(axis=1)
         per_step = _share(by_pair, counts)[pairs] - _share(by_state, visits)[self.states]
         return np.add.reduceat(per_step, np.cumsum(self.lengths) - self.lengths)
@@ -82,7 +82,7 @@ class TabularCounts:
         return self.states * self.n_actions + self.choices
 
     def _counts(self, weights: Array, kinds: IntArray, size: int) -> Array:
-        return np.bincount(kinds, weights=np.repeat(weights, self.lengths), minlength=size)
+        return np.bincount(kinds, weights=np.repeat(weights, self.lengths), minlength=size).astype(np.float64)
 
 
 def _share(above: Array, below: Array) -> Array:

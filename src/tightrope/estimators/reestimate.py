@@ -48,7 +48,9 @@ class Reestimated:
         sums = self.sums(weights)
         if not sums.defined:
             return np.nan
-        value = self.constant + weights @ self.unweighted / weights.sum() + (sums.above / sums.below) @ self.coefficients
+        value = (
+            self.constant + weights @ self.unweighted / weights.sum() + (sums.above / sums.below) @ self.coefficients
+        )
         return float(value) if np.isfinite(value) else np.nan
 
     def sums(self, weights: Array) -> Sums:

@@ -14,7 +14,7 @@ from tightrope.records import Bound, Evaluation, Overlap, Summary
 
 def evaluation_table(evaluation: Evaluation) -> Group:
     """The bounds, what is wrong with them, and which to believe."""
-    parts: list[RenderableType] = [_heading(evaluation.summary, evaluation.overlap), _bounds(evaluation)]
+    parts: list[RenderableType] = [_heading(evaluation), _bounds(evaluation)]
     parts += _warnings(evaluation)
     if evaluation.skipped:
         parts.append(_skipped(evaluation.skipped))
@@ -25,12 +25,14 @@ def evaluation_table(evaluation: Evaluation) -> Group:
     return Group(*parts)
 
 
-def _heading(summary: Summary, overlap: Overlap) -> Text:
+def _heading(evaluation: Evaluation) -> Text:
+    summary, overlap, check = evaluation.summary, evaluation.overlap, evaluation.behavior_check
+    estimated = f" Behaviour policy estimated ({check.behavior})." if check is not None else ""
     declared = "" if summary.horizon_declared else " (the longest seen)"
     return Text(
         f"{summary.n_trajectories} trajectories, {summary.n_steps} steps; discount {summary.discount:g}, horizon "
         f"{summary.horizon}{declared}; worth {overlap.effective_sample_size[-1]:.1f} trajectories of the candidate. "
-        f"The behaviour policy's own value: {summary.return_mean:.4g} ± {summary.return_error:.2g}."
+        f"The behaviour policy's own value: {summary.return_mean:.4g} ± {summary.return_error:.2g}.{estimated}"
     )
 
 
