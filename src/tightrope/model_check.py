@@ -146,8 +146,9 @@ def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
         _ = problem.ratios
     except DataError:
         return float("nan"), float("nan")
-    data = replace(problem.dataset, rewards=deltas, reward_range=None, return_range=None)
-    statistic = PDWIS()(replace(problem, dataset=data))
+    # An estimated behaviour policy counts as known here: for a diagnosis its ratios are near enough.
+    data = replace(problem.ratios.dataset, rewards=deltas, reward_range=None, return_range=None)
+    statistic = PDWIS()(Problem(data, problem.policy))
     return statistic.estimate, standard_error(statistic.influence())
 
 
