@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from sections import replace_section
 
 import tightrope
 from tightrope.engines import replicate
@@ -233,7 +234,7 @@ def main() -> None:
     text = render(results)
     print(text)
     if options.out is not None:
-        options.out.write_text(text, encoding="utf-8")
+        replace_section(options.out, text)
 
 
 if __name__ == "__main__":

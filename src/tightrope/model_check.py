@@ -16,7 +16,7 @@ from tightrope.estimators.weighted import PDWIS
 from tightrope.models import Model, PreparedModel
 from tightrope.models import model as find_model
 from tightrope.models.likelihood import log_likelihoods, misfit
-from tightrope.models.tabular import TabularData
+from tightrope.models.tabular_data import TabularData
 from tightrope.problem import Problem
 from tightrope.records import ModelCheck
 from tightrope.statistic import standard_error

@@ -14,7 +14,7 @@ from tests.oracle import END, Episode, mdps
 from tightrope import TabularPolicy
 from tightrope.errors import DataError, PolicyError, TightropeError
 from tightrope.models import GivenValues, TabularModel, model
-from tightrope.models.tabular import TabularFit
+from tightrope.models.tabular_fit import TabularFit
 from tightrope.policy import CallablePolicy
 from tightrope.problem import Problem
 
@@ -241,6 +241,46 @@ def test_rows_of_weights(rows):
         weights = rng.integers(0, 3, (rows, made.n_trajectories)) * rng.choice([1.0, 0.37], (rows, 1))
         weights[:, 0] += 0.5  # not all zero
         same(made.values(weights), [slow(row)[0] for row in weights.tolist()])
+
+
+def by_state(state, t):
+    """The same at all times; state 0 always takes action 1, state 1 action 0."""
+    p = [0.0, 1.0, 0.4, 0.7][state]
+    return [p, 1 - p]
+
+
+def two_phases(state, t):
+    """One table for two steps, another for the rest."""
+    return by_state(state, t) if t < 2 else by_state(state, t)[::-1]
+
+
+@pytest.mark.parametrize("policy", [by_state, two_phases])
+@pytest.mark.parametrize("unseen", ["worst", "self-loop", "terminate"])
+@pytest.mark.parametrize("seed", range(6))
+def test_policies_that_keep_their_table(seed, unseen, policy):
+    """Equal tables are folded into one Markov chain, over the states that the candidate can reach."""
+    horizon, discount = 5, [1.0, 0.9][seed % 2]
+    episodes = arbitrary(8, horizon, 4, policy, seed=seed)
+    data = with_finals(episodes, horizon=horizon, discount=discount)
+    table = TabularPolicy([[policy(s, t) for s in range(4)] for t in range(horizon)])
+    made = prepared(data, table, unseen=unseen, unseen_reward=-1.3)
+    assert len(made.chain.runs) == (1 if policy is by_state else 2)
+    weights = np.random.default_rng(seed).choice([0.0, 0.3, 1.0, 2.0], (9, 8))
+    weights[:, 0] += 1.0
+    for row, value in zip(weights.tolist(), made.values(weights), strict=True):
+        model = counted(episodes, horizon, row, finals=True)
+        same(value, values(model, policy, horizon, discount, unseen, -1.3)[0])
+
+
+def test_states_out_of_reach_are_left_out():
+    """The candidate only ever takes action 0, which never leaves states 0 and 1; state 2 earns a fortune."""
+    episodes = [
+        episode([(0, 0, 1.0), (1, 0, 2.0)], terminated=False, final=0),
+        episode([(0, 1, 5.0), (2, 0, 1e6)], terminated=True),
+    ]
+    made = prepared(with_finals(episodes, horizon=2), TabularPolicy([[1.0, 0.0]] * 3))
+    assert made.chain.states.tolist() == [0, 1]
+    same(made.values(np.ones((1, 2))), [1.0 + 2.0])
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -8,7 +8,7 @@ from tightrope.dataset import Array, IntArray
 from tightrope.models.base import PreparedModel
 from tightrope.models.regression import RegressionDynamics
 from tightrope.models.rollouts import RolloutModel
-from tightrope.models.tabular import TabularData
+from tightrope.models.tabular_data import TabularData
 
 MOST_STEPS = 20_000  # that the test of fit looks at
 STEPS_PER_FEATURE = 10  # below which it says nothing

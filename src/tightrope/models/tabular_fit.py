@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tightrope.dataset import Array, BoolArray
+from tightrope.models import tabular_kernels as kernels
+from tightrope.models.rows import LANES, lanes
 
 if TYPE_CHECKING:
-    from tightrope.models.tabular import TabularData
+    from tightrope.models.tabular_data import TabularData
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,23 +31,19 @@ class TabularFit:
     @classmethod
     def of(cls, data: TabularData, weights: Array) -> TabularFit:
         """Count and normalise under weights (n, lanes)."""
-        from tightrope.models import tabular_kernels as kernels
-
-        lanes, n_states = weights.shape[1], data.probs.shape[1]
-        kind_counts, start_counts = np.empty((len(data.kind_pair), lanes)), np.empty((n_states, lanes))
-        kernels.count(weights, data.offsets, data.kinds, data.starts, kind_counts, start_counts)
+        assert weights.shape[1] == LANES
+        kind_counts, start_counts = lanes(len(data.kind_pair)), lanes(data.probs.shape[1])
+        for who, out in ((data.step_meetings, kind_counts), (data.start_meetings, start_counts)):
+            kernels.count(weights, who.edges, who.members, out)
         return cls.from_counts(data, kind_counts, start_counts)
 
     @classmethod
     def from_counts(cls, data: TabularData, kind_counts: Array, start_counts: Array) -> TabularFit:
         """Normalise counts of kinds (K, lanes) and of starts (S, lanes)."""
-        from tightrope.models import tabular_kernels as kernels
-
-        lanes = kind_counts.shape[1]
-        _, n_states, n_actions = data.probs.shape
-        arcs = np.empty((len(data.arc_pair), lanes))
-        arc_totals, rewards, visits = (np.empty((n_states * n_actions, lanes)) for _ in range(3))
-        gaps = np.empty(n_states * n_actions, dtype=np.bool_)
+        assert kind_counts.shape[1] == start_counts.shape[1] == LANES
+        n_pairs = data.probs.shape[1] * data.probs.shape[2]
+        arcs, arc_totals, rewards, visits = (lanes(count) for count in (len(data.arc_pair), n_pairs, n_pairs, n_pairs))
+        gaps = np.empty(n_pairs, dtype=np.bool_)
         kernels.normalize(
             kind_counts,
             data.kind_pair,
@@ -67,12 +65,9 @@ class TabularFit:
 
     def backwards(self) -> Iterator[tuple[int, Array, Array, Array]]:
         """(t, q_t (P, lanes), v_t (S+1, lanes), v_{t+1}) from the last step to the first; overwritten as it goes."""
-        from tightrope.models import tabular_kernels as kernels
-
-        data, lanes = self.data, self.arcs.shape[1]
+        data = self.data
         horizon, n_states, n_actions = data.probs.shape
-        q = np.empty((n_states * n_actions, lanes))
-        values, ahead = np.zeros((n_states + 1, lanes)), np.zeros((n_states + 1, lanes))
+        q, values, ahead = lanes(n_states * n_actions), lanes(n_states + 1), lanes(n_states + 1)
         steps_left = 0.0
         for t in reversed(range(horizon)):
             kernels.action_values(
@@ -96,32 +91,63 @@ class TabularFit:
             values, ahead = ahead, values
 
     def value(self) -> Array:
-        """V̂ of each lane: the start distribution's average of v_0."""
-        first = np.zeros(0)
-        for _, _, values, _ in self.backwards():
-            first = values
-        return self._average(first)
+        """V̂ of each lane: the start distribution's average of v_0, by the candidate's Markov chain."""
+        data, chain = self.data, self.data.chain
+        moves = lanes(len(chain.nexts))
+        earned, open_mass, ahead, spare = (lanes(len(chain.states)) for _ in range(4))
+        opened = np.empty(len(chain.states), dtype=np.bool_)
+        steps_left = 0.0
+        for first, n_steps in chain.runs:
+            kernels.fold(
+                self.arcs,
+                data.pair_arcs,
+                self.arc_totals,
+                self.gaps,
+                self.rewards,
+                data.probs[first],
+                data.discount,
+                chain.states,
+                chain.links,
+                moves,
+                earned,
+                open_mass,
+                opened,
+            )
+            ahead, spare, steps_left = kernels.sweep(
+                moves,
+                chain.nexts,
+                chain.edges,
+                earned,
+                open_mass,
+                opened,
+                data.unseen,
+                data.unseen_reward,
+                data.discount,
+                n_steps,
+                steps_left,
+                ahead,
+                spare,
+            )
+        return self._average(self.start_counts[chain.states], ahead)
 
-    def _average(self, first: Array) -> Array:
+    def _average(self, start_counts: Array, first: Array) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
-            result: Array = (self.start_counts * first[:-1]).sum(axis=0) / self.start_counts.sum(axis=0)
+            result: Array = (start_counts * first).sum(axis=0) / start_counts.sum(axis=0)
         return result
 
     def slopes(self) -> Array:
         """∂V̂/∂w_i of each trajectory and lane, (n, lanes): occupancies forwards against values backwards."""
-        from tightrope.models import tabular_kernels as kernels
-
-        data, lanes = self.data, self.arcs.shape[1]
+        data = self.data
         horizon, n_states, _ = data.probs.shape
-        later = np.zeros((horizon + 1, n_states + 1, lanes))
+        later = lanes((horizon + 1) * (n_states + 1)).reshape(horizon + 1, n_states + 1, LANES)
         for t, _, values, _ in self.backwards():
             later[t] = values
         total = self.start_counts.sum(axis=0)
-        occupancy, following = np.zeros((n_states + 1, lanes)), np.zeros((n_states + 1, lanes))
+        occupancy, following = lanes(n_states + 1), lanes(n_states + 1)
         with np.errstate(invalid="ignore", divide="ignore"):  # no weight, no value
             occupancy[:-1] = self.start_counts / total
-            start_slope = (later[0, :-1] - self._average(later[0])) / total
-        pair_gain, arc_gain = np.zeros(self.rewards.shape), np.zeros(self.arcs.shape)
+            start_slope = (later[0, :-1] - self._average(self.start_counts, later[0, :-1])) / total
+        pair_gain, arc_gain = lanes(len(self.rewards)), lanes(len(self.arcs))
         for t in range(horizon):
             kernels.occupy(
                 self.arcs,
@@ -141,7 +167,7 @@ class TabularFit:
             occupancy, following = following, occupancy
         if data.known_rewards is not None:
             pair_gain[:] = 0.0  # a known reward does not move with the counts
-        slope = np.empty((len(data.kind_pair), lanes))
+        slope, result = lanes(len(data.kind_pair)), lanes(data.n_trajectories)
         kernels.kind_slopes(
             data.kind_pair,
             data.kind_arc,
@@ -155,7 +181,6 @@ class TabularFit:
             arc_gain,
             slope,
         )
-        result = np.empty((data.n_trajectories, lanes))
         kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
         return result
 

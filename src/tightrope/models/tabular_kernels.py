@@ -1,4 +1,4 @@
-"""Tabular models of many replicates at once: count, normalise, evaluate; replicates are the lanes of each loop.
+"""Tabular models of many replicates at once: count, normalise, evaluate; replicates are the lanes of each row.
 
 Arrays end in a lane axis. K distinct (state, action, next state, reward) kinds, J distinct (state, action, next state)
 arcs grouped by pair, P = S·A pairs, S states; state S is the end.
@@ -11,26 +11,22 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-LANES = 8  # one AVX-512 register of float64, in explicit scalars so that the compiler finds it
+from tightrope.models.rows import LANES, is_zero, load, splat, store
 
 WORST, SELF_LOOP, TERMINATE = 0, 1, 2
 
 
-@njit(cache=True, fastmath={"contract", "nsz"})
-def count(weights: Any, offsets: Any, kinds: Any, starts: Any, kind_counts: Any, start_counts: Any) -> None:
-    """kind_counts (K, lanes) and start_counts (S, lanes) of weighted trajectories; weights (n, lanes)."""
-    kind_counts[:] = 0.0
-    start_counts[:] = 0.0
-    for i in range(len(starts)):
-        for lane in range(LANES):
-            start_counts[starts[i], lane] += weights[i, lane]
-        for step in range(offsets[i], offsets[i + 1]):
-            kind = kinds[step]
-            for lane in range(LANES):
-                kind_counts[kind, lane] += weights[i, lane]
+@njit(cache=True)
+def count(weights: Any, edges: Any, members: Any, out: Any) -> None:
+    """Weighted counts, out (K, lanes): kind k was met by trajectories members[edges[k]:edges[k+1]]."""
+    for k in range(len(out)):
+        total = splat(0.0)
+        for i in range(edges[k], edges[k + 1]):
+            total = total + load(weights, members[i])
+        store(out, k, total)
 
 
-@njit(cache=True, fastmath={"contract", "nsz"})
+@njit(cache=True)
 def normalize(
     kind_counts: Any,
     kind_pair: Any,
@@ -54,33 +50,103 @@ def normalize(
     """
     arcs[:] = pseudo
     for pair in range(len(visits)):
-        arc_totals[pair, :] = pseudo * (pair_arcs[pair + 1] - pair_arcs[pair])
+        store(arc_totals, pair, splat(pseudo * (pair_arcs[pair + 1] - pair_arcs[pair])))
     rewards[:] = 0.0
     visits[:] = 0.0
-    gaps[:] = False
     for k in range(len(kind_pair)):
-        pair, arc, reward = kind_pair[k], kind_arc[k], kind_reward[k]
-        for lane in range(LANES):
-            visits[pair, lane] += kind_counts[k, lane]
-            rewards[pair, lane] += reward * kind_counts[k, lane]
+        pair, arc, counted = kind_pair[k], kind_arc[k], load(kind_counts, k)
+        store(visits, pair, load(visits, pair) + counted)
+        store(rewards, pair, load(rewards, pair) + kind_reward[k] * counted)
         if arc >= 0:
-            for lane in range(LANES):
-                arcs[arc, lane] += kind_counts[k, lane]
-                arc_totals[pair, lane] += kind_counts[k, lane]
+            store(arcs, arc, load(arcs, arc) + counted)
+            store(arc_totals, pair, load(arc_totals, pair) + counted)
     for pair in range(len(visits)):
+        missing = is_zero(load(visits, pair))
+        store(rewards, pair, (load(rewards, pair) + unseen_reward * missing) / (load(visits, pair) + missing))
+        gaps[pair] = False
         for lane in range(LANES):
-            if visits[pair, lane] > 0.0:
-                rewards[pair, lane] /= visits[pair, lane]
-            else:
-                rewards[pair, lane] = unseen_reward
             gaps[pair] |= arc_totals[pair, lane] == 0.0
     for j in range(len(arc_pair)):
-        for lane in range(LANES):
-            if arc_totals[arc_pair[j], lane] > 0.0:
-                arcs[j, lane] /= arc_totals[arc_pair[j], lane]
+        total = load(arc_totals, arc_pair[j])
+        store(arcs, j, load(arcs, j) / (total + is_zero(total)))
 
 
-@njit(cache=True, fastmath={"contract", "nsz"})
+@njit(cache=True)
+def fold(
+    arcs: Any,
+    pair_arcs: Any,
+    arc_totals: Any,
+    gaps: Any,
+    rewards: Any,
+    probs: Any,
+    discount: Any,
+    states: Any,
+    links: Any,
+    moves: Any,
+    earned: Any,
+    open_mass: Any,
+    opened: Any,
+) -> None:
+    """The candidate's Markov chain over R reached states: what it earns and where it goes on average over its actions.
+
+    ``moves`` (M, lanes) are γ Σ_a π(a|s) P(s'|s, a), arc j adding to moves[links[j]]; ``earned`` (R, lanes) the mean
+    rewards; ``open_mass`` (R, lanes), where ``opened``, is γ times the chance of a pair with an unknown next state.
+    """
+    n_actions = probs.shape[1]
+    moves[:] = 0.0
+    for r in range(len(states)):
+        reward, missing = splat(0.0), splat(0.0)
+        opened[r] = False
+        for action in range(n_actions):
+            chance = probs[states[r], action]
+            if chance == 0.0:
+                continue
+            pair = states[r] * n_actions + action
+            reward = reward + chance * load(rewards, pair)
+            if gaps[pair]:
+                opened[r] = True
+                missing = missing + (chance * discount) * is_zero(load(arc_totals, pair))
+            for j in range(pair_arcs[pair], pair_arcs[pair + 1]):
+                if links[j] >= 0:
+                    store(moves, links[j], load(moves, links[j]) + (chance * discount) * load(arcs, j))
+        store(earned, r, reward)
+        store(open_mass, r, missing)
+
+
+@njit(cache=True)
+def sweep(
+    moves: Any,
+    nexts: Any,
+    edges: Any,
+    earned: Any,
+    open_mass: Any,
+    opened: Any,
+    unseen: Any,
+    unseen_reward: Any,
+    discount: Any,
+    n_steps: Any,
+    steps_left: Any,
+    ahead: Any,
+    spare: Any,
+) -> tuple[Any, Any, Any]:
+    """``n_steps`` backwards through one chain: v_t (R, lanes) from v_{t+1}; ``steps_left`` is Σ_{k < L-t-1} γ^k."""
+    for _ in range(n_steps):
+        for r in range(len(earned)):
+            value = load(earned, r)
+            for k in range(edges[r], edges[r + 1]):
+                value = value + load(moves, k) * load(ahead, nexts[k])
+            if opened[r]:
+                if unseen == WORST:
+                    value = value + (unseen_reward * steps_left) * load(open_mass, r)
+                elif unseen == SELF_LOOP:
+                    value = value + load(open_mass, r) * load(ahead, r)
+            store(spare, r, value)
+        ahead, spare = spare, ahead
+        steps_left = 1.0 + discount * steps_left
+    return ahead, spare, steps_left
+
+
+@njit(cache=True)
 def action_values(
     arcs: Any,
     arc_next: Any,
@@ -98,52 +164,32 @@ def action_values(
 ) -> None:
     """q_t (P, lanes) from v_{t+1} ``ahead`` (S+1, lanes); ``steps_left`` is Σ_{k < L-t-1} γ^k."""
     for pair in range(len(rewards)):
-        a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
+        later = splat(0.0)
         for j in range(pair_arcs[pair], pair_arcs[pair + 1]):
-            p, v = arcs[j], ahead[arc_next[j]]
-            a0 += p[0] * v[0]
-            a1 += p[1] * v[1]
-            a2 += p[2] * v[2]
-            a3 += p[3] * v[3]
-            a4 += p[4] * v[4]
-            a5 += p[5] * v[5]
-            a6 += p[6] * v[6]
-            a7 += p[7] * v[7]
-        row, reward = out[pair], rewards[pair]
-        row[0] = reward[0] + discount * a0
-        row[1] = reward[1] + discount * a1
-        row[2] = reward[2] + discount * a2
-        row[3] = reward[3] + discount * a3
-        row[4] = reward[4] + discount * a4
-        row[5] = reward[5] + discount * a5
-        row[6] = reward[6] + discount * a6
-        row[7] = reward[7] + discount * a7
+            later = later + load(arcs, j) * load(ahead, arc_next[j])
         if gaps[pair]:  # some replicate never saw what follows this pair
-            for lane in range(LANES):
-                if arc_totals[pair, lane] == 0.0:
-                    if unseen == WORST:
-                        row[lane] = reward[lane] + discount * unseen_reward * steps_left
-                    elif unseen == SELF_LOOP:
-                        row[lane] = reward[lane] + discount * ahead[pair // n_actions, lane]
-                    else:
-                        row[lane] = reward[lane]
+            missing = is_zero(load(arc_totals, pair))
+            if unseen == WORST:
+                later = later + (unseen_reward * steps_left) * missing
+            elif unseen == SELF_LOOP:
+                later = later + missing * load(ahead, pair // n_actions)
+        store(out, pair, load(rewards, pair) + discount * later)
 
 
-@njit(cache=True, fastmath={"contract", "nsz"})
+@njit(cache=True)
 def state_values(q: Any, probs: Any, out: Any) -> None:
     """v_t (S, lanes) = Σ_a π_t(a|s) q_t(s, a); probs (S, A)."""
     n_states, n_actions = probs.shape
     for state in range(n_states):
-        for lane in range(LANES):
-            out[state, lane] = 0.0
+        value = splat(0.0)
         for action in range(n_actions):
             chance = probs[state, action]
             if chance > 0.0:
-                for lane in range(LANES):
-                    out[state, lane] += chance * q[state * n_actions + action, lane]
+                value = value + chance * load(q, state * n_actions + action)
+        store(out, state, value)
 
 
-@njit(cache=True, fastmath={"contract", "nsz"})
+@njit(cache=True)
 def occupy(
     arcs: Any,
     arc_next: Any,
@@ -171,21 +217,17 @@ def occupy(
             if chance == 0.0:
                 continue
             pair = state * n_actions + action
-            for lane in range(LANES):
-                pair_gain[pair, lane] += factor * chance * occupancy[state, lane]
+            here = chance * load(occupancy, state)
+            store(pair_gain, pair, load(pair_gain, pair) + factor * here)
             for j in range(pair_arcs[pair], pair_arcs[pair + 1]):
                 after = arc_next[j]
-                for lane in range(LANES):
-                    here = chance * occupancy[state, lane]
-                    arc_gain[j, lane] += factor * discount * here * ahead[after, lane]
-                    following[after, lane] += here * arcs[j, lane]
+                store(arc_gain, j, load(arc_gain, j) + (factor * discount) * (here * load(ahead, after)))
+                store(following, after, load(following, after) + here * load(arcs, j))
             if unseen == SELF_LOOP:
-                for lane in range(LANES):
-                    if arc_totals[pair, lane] == 0.0:
-                        following[state, lane] += chance * occupancy[state, lane]
+                store(following, state, load(following, state) + here * is_zero(load(arc_totals, pair)))
 
 
-@njit(cache=True, fastmath={"contract", "nsz"})
+@njit(cache=True)
 def kind_slopes(
     kind_pair: Any,
     kind_arc: Any,
@@ -202,26 +244,24 @@ def kind_slopes(
     """∂V/∂count of each kind (K, lanes), through the mean reward and through the normalised transition row."""
     average = np.zeros(rewards.shape)
     for j in range(len(arc_pair)):
-        for lane in range(LANES):
-            average[arc_pair[j], lane] += arcs[j, lane] * arc_gain[j, lane]
+        store(average, arc_pair[j], load(average, arc_pair[j]) + load(arcs, j) * load(arc_gain, j))
     for k in range(len(kind_pair)):
         pair, arc = kind_pair[k], kind_arc[k]
-        for lane in range(LANES):
-            slope = 0.0
-            if visits[pair, lane] > 0.0:
-                slope = pair_gain[pair, lane] * (kind_reward[k] - rewards[pair, lane]) / visits[pair, lane]
-            if arc >= 0 and arc_totals[pair, lane] > 0.0:
-                slope += (arc_gain[arc, lane] - average[pair, lane]) / arc_totals[pair, lane]
-            out[k, lane] = slope
+        missing = is_zero(load(visits, pair))
+        moved = load(pair_gain, pair) * (kind_reward[k] - load(rewards, pair))
+        slope = (1.0 - missing) * moved / (load(visits, pair) + missing)
+        if arc >= 0:
+            missing = is_zero(load(arc_totals, pair))
+            moved = load(arc_gain, arc) - load(average, pair)
+            slope = slope + (1.0 - missing) * moved / (load(arc_totals, pair) + missing)
+        store(out, k, slope)
 
 
-@njit(cache=True, fastmath={"contract", "nsz"})
+@njit(cache=True)
 def gather(offsets: Any, kinds: Any, starts: Any, kind_slope: Any, start_slope: Any, out: Any) -> None:
     """Each trajectory's slope: the sum over its steps and its start, (n, lanes)."""
     for i in range(len(starts)):
-        for lane in range(LANES):
-            out[i, lane] = start_slope[starts[i], lane]
+        total = load(start_slope, starts[i])
         for step in range(offsets[i], offsets[i + 1]):
-            kind = kinds[step]
-            for lane in range(LANES):
-                out[i, lane] += kind_slope[kind, lane]
+            total = total + load(kind_slope, kinds[step])
+        store(out, i, total)
