@@ -201,7 +201,10 @@ def test_mixed_action_types(tmp_path):
     [
         ({"action_0": np.ones(9)}, "both 'action' and action_0; keep one"),
         ({"behavior_log_prob": np.zeros(9)}, "both 'behavior_prob' and 'behavior_log_prob'; keep one"),
-        ({"eval_prob": np.ones(9), "eval_log_prob": np.zeros(9)}, "both 'eval_prob' and 'eval_log_prob'; keep one"),
+        (
+            {"eval_prob": np.ones(9), "eval_log_prob": np.full(9, -1.0)},
+            "both 'eval_prob' and 'eval_log_prob'; keep one",
+        ),
     ],
 )
 def test_two_columns_for_one_thing(both, message):
@@ -219,8 +222,14 @@ def test_text_where_numbers_belong(name):
 
 
 def test_columns_that_are_no_columns():
-    refused(columns(state=np.zeros((9, 2))), r"column 'state' has shape \(9, 2\); give one column per component")
-    refused(pa.table(columns(state=[[1, 2]] * 9)), "column 'state' holds ndarray; numbers or text, one value per row")
+    refused(columns(state=np.zeros((9, 2, 2))), r"column 'state' has shape \(9, 2, 2\); .* flatten it")
+    refused(columns(reward=np.zeros((9, 2))), "column 'reward' holds lists of 2; one number per row")
+    ragged = [[1.0, 2.0]] * 4 + [[1.0]] + [[1.0, 2.0]] * 4
+    refused(
+        pa.table(columns(state=ragged)), "column 'state' holds lists of different lengths .* 2 in row 0, 1 in row 4"
+    )
+    refused(pa.table(columns(state=[[1.0, None]] * 9)), "column 'state' holds lists with missing values")
+    refused(pa.table(columns(state=[[[1.0]]] * 9)), "column 'state' holds lists within lists")
     refused({**columns(), "reward": np.zeros(8)}, "columns differ in length")
     refused(pa.table([[0], [0]], names=["episode", "episode"]), "more than one column named episode")
     refused(columns(), "the candidate's column 'other' is not in the logs; they have: episode", eval_column="other")

@@ -26,7 +26,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Logs = Annotated[Path, typer.Argument(help="Parquet or CSV file, one row per step.", show_default=False)]
+Logs = Annotated[
+    Path,
+    typer.Argument(
+        help="Parquet or CSV file, one row per step; a Minari dataset (minari:ID or its folder).", show_default=False
+    ),
+]
 PolicyOption = Annotated[
     str | None,
     typer.Option(
@@ -51,6 +56,15 @@ Incomplete = Annotated[
     Literal["error", "terminate", "drop"],
     typer.Option(help="Episodes shorter than the horizon and not flagged as terminated."),
 ]
+ColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        help="Which column is what, where its name does not say: ROLE=NAME, such as behavior_prob=p or state=age,dose; "
+        "ROLE= for none. Repeat for several.",
+    ),
+]
+OneStep = Annotated[bool, typer.Option("--one-step", help="Every row is an episode of its own (a bandit's logs).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Confidence = Annotated[float, typer.Option(help="Of each bound, in (0.5, 1).")]
 Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.")]
@@ -104,6 +118,8 @@ def evaluate(
         typer.Option(help="No cumulative importance ratio can exceed this (hoeffding, empirical-bernstein)."),
     ] = None,
     incomplete: Incomplete = "error",
+    column: ColumnOption = None,
+    one_step: OneStep = False,
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     json: Json = False,
@@ -113,7 +129,10 @@ def evaluate(
         import tightrope
         from tightrope.policies import load_object
 
-        dataset, candidate = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete)
+        dataset, candidate = _load(
+            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step
+        )
+        typer.echo(f"read: {'; '.join(dataset.reading)}", err=True)
         with _progress("resampling") as progress:
             result = tightrope.evaluate(
                 dataset,
@@ -143,6 +162,8 @@ def inspect(
     reward_range: RewardRange = None,
     return_range: ReturnRange = None,
     incomplete: Incomplete = "error",
+    column: ColumnOption = None,
+    one_step: OneStep = False,
     json: Json = False,
 ) -> None:
     """What is in the logs, what is wrong with them, and how much they say about the candidate."""
@@ -150,7 +171,9 @@ def inspect(
         from tightrope.diagnostics import overlap, summarize
         from tightrope.problem import Problem
 
-        dataset, candidate = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete)
+        dataset, candidate = _load(
+            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step
+        )
         summary = summarize(dataset)
         asked = candidate is not None or dataset.eval_log_probs is not None
         found = overlap(Problem(dataset, candidate)) if asked else None
@@ -235,6 +258,8 @@ def _load(
     reward_range: tuple[float, float] | None,
     return_range: tuple[float, float] | None,
     incomplete: Literal["error", "terminate", "drop"],
+    column: list[str] | None,
+    one_step: bool,
 ) -> tuple[TrajectoryDataset, Any]:
     """The logs, and the candidate unless it is one of their columns."""
     from tightrope.policies import load_policy
@@ -250,8 +275,23 @@ def _load(
         return_range=return_range,
         incomplete=incomplete,
         eval_column=None if named else policy,
+        columns=_column_map(column or []),
+        one_step=True if one_step else None,
     )
     return dataset, load_policy(policy) if named and policy is not None else None
+
+
+def _column_map(given: list[str]) -> dict[str, str | list[str] | None]:
+    """ROLE=NAME pairs; several names for one role with commas, none for no such column."""
+    from tightrope.errors import DataError
+
+    result: dict[str, str | list[str] | None] = {}
+    for text in given:
+        role, equals, name = text.partition("=")
+        if not equals or role in result:
+            raise DataError(f"--column is {text!r}; give ROLE=NAME, each role once, such as behavior_prob=p")
+        result[role] = name.split(",") if "," in name else name or None
+    return result
 
 
 def _show(result: Evaluation, json: bool) -> None:

@@ -46,6 +46,7 @@ class TrajectoryDataset:
     behavior: Policy | None = None  # the behaviour policy itself, where known
     horizon_declared: bool = True  # False when it is merely the longest episode seen
     notes: tuple[str, ...] = ()  # what was assumed on reading; travels with every result
+    reading: tuple[str, ...] = ()  # which column was taken for what
 
     def __post_init__(self) -> None:
         for name in ("rewards", "behavior_log_probs", "eval_log_probs"):

@@ -221,6 +221,7 @@ def summarize(data: TrajectoryDataset) -> Summary:
         actions=_kind(data.actions),
         states=_kind(data.states),
         notes=data.notes,
+        reading=data.reading,
     )
 
 

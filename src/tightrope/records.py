@@ -172,6 +172,7 @@ class Summary(_Json):
     actions: str
     states: str
     notes: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()  # which column was taken for what
 
 
 @dataclass(frozen=True)

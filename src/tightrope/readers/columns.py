@@ -2,219 +2,260 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import ROUNDING, check_finite, check_labels, check_log_probs, reads_as_number
+from tightrope.checks import check_finite, check_labels, reads_as_number
 from tightrope.dataset import Array, BoolArray, IntArray
 from tightrope.errors import DataError
+from tightrope.readers.aliases import ROLES, ColumnMap, assign, missing
+from tightrope.readers.episodes import find_episodes, is_one_step, without_last_rows
 
 Values = npt.NDArray[Any]
-
-_NOT_A_COMPONENT = re.compile(r"_(prob|logp|log_prob|mask|dist\w*)$")  # action_prob is no part of an action
-_LOGARITHM = re.compile(r"(^|_)log(_|p|$)")  # eval_log_prob, logp_new; but not catalog_prob
 
 
 class Columns:
     """A pyarrow table taken column by column; ``broken`` says of unreadable columns why, in case one is needed."""
 
-    def __init__(self, table: Any, broken: Mapping[str, str]):
-        self.table, self.broken = table, broken
+    def __init__(
+        self, table: Any, broken: Mapping[str, str], given: ColumnMap | None = None, one_step: bool | None = None
+    ):
+        self.table, self.broken, self.given = table, broken, given or {}
         self.names = [*table.column_names, *broken]
-        for name in ("episode", "t", "reward"):
-            if name not in self.names:
-                raise DataError(f"column {name!r} is missing; the logs have: {', '.join(self.names)}")
+        self.n_rows: int = table.num_rows
+        self.roles = assign(self.names, given)
+        self.said: list[str] = []  # what was taken for what
         self.order: IntArray | None = None
-        episode = self._raw("episode")
-        check_finite("column 'episode'", episode, _row)
-        steps = self._integers("t")
-        self.ids, code = np.unique(episode, return_inverse=True)
-        if (np.diff(code) < 0).any() or ((np.diff(code) == 0) & (np.diff(steps) < 0)).any():
-            self.order = np.lexsort((steps, code))
-            code, steps = code[self.order], steps[self.order]
-        self.code, self.steps = code, steps
-        starts = np.flatnonzero(np.diff(code, prepend=-1))
-        self.offsets = np.append(starts, len(code)).astype(np.int64)
-        self._check_steps()
+        self.where = _row  # rows are named by episode and step as soon as these are known
+        if self.name("reward") is None:
+            raise missing("reward", self.names)
+        for role in ("episode", "t", "reward"):
+            if self.name(role) is not None:
+                self.say(f"{role}: {self.name(role)!r}")
+        self.one_step = is_one_step(self, one_step)
+        episodes, self.last_rows = without_last_rows(self, find_episodes(self, self.one_step))
+        self.ids, self.code, self.steps = episodes.ids, episodes.code, episodes.steps
+        self.order, self.offsets, self.where = episodes.order, episodes.offsets, episodes.where
 
-    def where(self, row: int) -> str:
-        """A row by episode and step."""
-        return f"episode {self.ids[self.code[row]]}, step {self.steps[row]}"
+    def say(self, text: str) -> None:
+        """Note what was taken for what."""
+        if text not in self.said:
+            self.said.append(text)
 
-    def _check_steps(self) -> None:
-        expected = np.arange(len(self.code)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
-        wrong = np.flatnonzero(self.steps != expected)
-        if not len(wrong):
-            return
-        row = int(wrong[0])
-        episode, seen, wanted = self.ids[self.code[row]], self.steps[row], expected[row]
-        if seen < 0:
-            raise DataError(f"episode {episode}, step {seen}, column 't': steps count from 0")
-        if seen < wanted:
-            raise DataError(
-                f"episode {episode}, step {seen}, column 't': this step is there more than once; keep one row of each "
-                "step, and give every episode its own name"
-            )
-        hint = "; steps count from 0" if wanted == 0 else ""
-        raise DataError(f"episode {episode}, step {wanted}, column 't': this step is missing{hint}")
+    def name(self, role: str) -> str | None:
+        """The one column that plays a role."""
+        return self.roles[role][0] if self.roles[role] else None
 
-    def _raw(self, name: str) -> Values:
-        """A column as a NumPy array, without missing values."""
+    def unsaid(self, role: str) -> bool:
+        """Whether the user says that the logs have no such column."""
+        return role in self.given and self.given[role] is None
+
+    # -- one column --------------------------------------------------------------------------------------------
+
+    def raw(self, name: str) -> Values:
+        """A column as a NumPy array, (N,) or (N, width) where it holds lists, without missing values."""
         if name in self.broken:
             raise DataError(self.broken[name])
         column = self.table[name]
         if column.null_count:
-            missing = np.asarray(column.is_null())
-            first = int(np.argmax(missing if self.order is None else missing[self.order]))
-            place = _row(first) if name in ("episode", "t") else self.where(first)
-            raise DataError(f"column {name!r} has no value (missing or NaN) at {place}; every row needs one")
+            missing_rows = np.asarray(column.is_null())
+            first = int(np.argmax(missing_rows if self.order is None else missing_rows[self.order]))
+            raise DataError(
+                f"column {name!r} has no value (missing or NaN) at {self.where(first)}; every row needs one"
+            )
+        values = self._vectors(name, column) if _is_list(column.type) else self._scalars(name, column)
+        return values if self.order is None else values[self.order]
+
+    def _scalars(self, name: str, column: Any) -> Values:
         try:
             values: Values = column.to_numpy()
         except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's own errors are among these
             raise DataError(f"column {name!r} cannot be read: {error}") from error
-        if values.dtype.kind == "O":
-            values = self._text(name, values)
-        return values if self.order is None else values[self.order]
-
-    def _text(self, name: str, values: Values) -> Values:
+        if values.dtype.kind != "O":
+            return values
         kinds = {type(value) for value in values}
         if kinds != {str}:
             raise DataError(
-                f"column {name!r} holds {', '.join(sorted(kind.__name__ for kind in kinds))}; numbers or text, one "
-                "value per row, are expected"
+                f"column {name!r} holds {', '.join(sorted(kind.__name__ for kind in kinds))}; numbers, text or "
+                "lists of numbers, all of one length, are expected"
             )
         return values.astype(str)
 
-    def _integers(self, name: str) -> IntArray:
-        values = self._raw(name)
-        if values.dtype.kind not in "iuf":
+    def _vectors(self, name: str, column: Any) -> Values:
+        import pyarrow.compute as pc
+
+        lengths = np.asarray(pc.list_value_length(column))
+        odd = lengths != lengths[0]
+        if odd.any() or lengths[0] == 0:
+            row = int(np.argmax(odd))
+            raise DataError(
+                f"column {name!r} holds lists of different lengths or empty ones: {lengths[0]} in row 0, "
+                f"{lengths[row]} in row {row}; every row needs the same number of components"
+            )
+        flat = pc.list_flatten(column)
+        if flat.null_count or _is_list(flat.type):
+            what = "lists within lists" if _is_list(flat.type) else "lists with missing values"
+            raise DataError(f"column {name!r} holds {what}; every row needs a plain list of numbers")
+        return self._scalars(name, flat).reshape(len(lengths), -1)
+
+    def integers(self, role: str) -> IntArray:
+        """A column of whole numbers."""
+        name = self.name(role)
+        assert name is not None
+        values = self.raw(name)
+        if values.dtype.kind not in "iuf" or values.ndim != 1:
             raise DataError(f"column {name!r} must hold whole numbers; it holds {_example(values)}")
         whole = (np.abs(values) < 2.0**53) & (values == np.floor(values))
         if not whole.all():
             row = int(np.argmin(whole))
-            raise DataError(f"column {name!r} must hold whole numbers; it is {values[row]} at {_row(row)}")
+            raise DataError(f"column {name!r} must hold whole numbers; it is {values[row]} at {self.where(row)}")
         return values.astype(np.int64)
 
-    def _not_numbers(self, name: str, values: Values) -> str:
-        """Where the first value stands that is not a number."""
-        row = next((i for i, value in enumerate(values) if not reads_as_number(str(value))), 0)
-        return f"column {name!r} must hold numbers; it holds {_example(values[row:])} at {self.where(row)}"
+    def flag(self, role: str) -> BoolArray:
+        """A column of true and false."""
+        name = self.name(role)
+        assert name is not None
+        values = self.raw(name)
+        if values.dtype.kind not in "iubf" or values.ndim != 1:
+            raise DataError(f"column {name!r} must hold true or false; it holds {_example(values)}")
+        known = np.isin(values, (0, 1))
+        if not known.all():
+            row = int(np.argmin(known))
+            raise DataError(f"column {name!r} must hold true or false; it is {values[row]} at {self.where(row)}")
+        return values.astype(bool)
 
     def floats(self, name: str) -> Array:
         """A column of finite numbers."""
-        values = self._raw(name)
-        if values.dtype.kind not in "iufb":
-            raise DataError(self._not_numbers(name, values))
+        values = self.numbers(name)
         check_finite(f"column {name!r}", values, self.where)
+        return values
+
+    def numbers(self, name: str, kinds: str = "iufb") -> Array:
+        """A column of numbers, one in each row."""
+        values = self.raw(name)
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        if values.ndim != 1:
+            raise DataError(f"column {name!r} holds lists of {values.shape[1]}; one number per row is expected")
+        if values.dtype.kind not in kinds:
+            row = next((i for i, value in enumerate(values) if not reads_as_number(str(value))), 0)
+            raise DataError(
+                f"column {name!r} must hold numbers; it holds {_example(values[row:])} at {self.where(row)}"
+            )
         return values.astype(np.float64)
 
-    def one_or_many(self, *names: str, keep_text: bool = False) -> Values | None:
-        """The column ``single``, or the columns ``prefix_*`` side by side; None when the logs have neither."""
-        single, prefix = names[0], names[-1]
-        several = [
-            name for name in self.names if re.fullmatch(rf"{prefix}_\w+", name) and not _NOT_A_COMPONENT.search(name)
-        ]
-        if single in self.names:
-            numbered = [name for name in several if re.search(r"_\d+$", name)]
-            if numbered and single == prefix:  # a state with its features is common; two actions are a mix-up
-                raise DataError(f"the logs have both {single!r} and {', '.join(numbered)}; keep one or the other")
-            return self._single(single, keep_text)
-        if not several:
-            return None
-        return np.stack([self.floats(name) for name in sorted(several, key=_natural)], axis=1)
+    # -- what the dataset is made of -----------------------------------------------------------------------------
 
-    def _single(self, name: str, keep_text: bool) -> Values:
-        values = self._raw(name)
-        if values.dtype.kind == "U" and keep_text:
+    def rewards(self) -> Array:
+        """The rewards."""
+        name = self.name("reward")
+        assert name is not None
+        return self.floats(name)
+
+    def vector(self, role: str, *, labels: bool = False) -> Values | None:
+        """A state or an action: one column, or several side by side; None when the logs have neither."""
+        names = self.roles[role]
+        if not names:
+            return None
+        values = self._beside(names) if self._in_parts(role) else self._single(names[0], labels)
+        width = "" if values.ndim == 1 else f", {values.shape[1]} components"
+        self.say(f"{role}: {quoted(names)}{width}")
+        return values
+
+    def _in_parts(self, role: str) -> bool:
+        """Whether there is one column for each component (obs_0, obs_1), or a list of columns was asked for."""
+        if role in self.given:
+            return not isinstance(self.given[role], str)
+        return self.roles[role][0] not in ROLES[role]
+
+    def _beside(self, names: tuple[str, ...]) -> Array:
+        parts = [self._single(name, False).astype(np.float64) for name in names]
+        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+    def _single(self, name: str, labels: bool) -> Values:
+        """A column as labels (whole numbers, or text where that makes sense) or as numbers."""
+        values = self.raw(name)
+        if values.ndim == 2:
+            return self._lists(name, values, labels)
+        if values.dtype.kind == "U" and labels:
             check_labels(f"column {name!r}", values, self.where)
             return values
-        if values.dtype.kind in "ib" or (values.dtype.kind == "u" and values.max() < 2**63):
+        if values.dtype.kind in "ib" or (values.dtype.kind == "u" and values.max(initial=0) < 2**63):
             return values.astype(np.int64)
         return values if values.dtype.kind == "u" else self.floats(name)
 
-    def log_probs(self, prob: str, log_prob: str, discrete: bool | None, *, zero: bool) -> Array | None:
-        """Log-probabilities from whichever of the two columns is there."""
-        names = [name for name in (prob, log_prob) if name in self.names]
-        if len(names) == 2:
-            raise DataError(f"the logs have both {prob!r} and {log_prob!r}; keep one of them")
-        if not names:
-            return None
-        return self._as_log(names[0], names[0] == log_prob, discrete, zero)
+    def _lists(self, name: str, values: Values, labels: bool) -> Values:
+        if values.dtype.kind not in "iufb":
+            raise DataError(f"column {name!r} holds lists of {values.dtype.name}; lists of numbers are expected")
+        if values.dtype.kind != "f" and (labels or values.shape[1] == 1):
+            whole = values.astype(np.int64)
+            return whole[:, 0] if values.shape[1] == 1 else whole
+        numbers = values.astype(np.float64)
+        check_finite(f"column {name!r}", numbers, self.where)
+        return numbers
 
-    def eval_log_probs(self, column: str | None, discrete: bool | None) -> Array | None:
-        """The candidate's, from the standard columns or the one named."""
-        if column is None:
-            return self.log_probs("eval_prob", "eval_log_prob", discrete, zero=True)
-        if column not in self.names:
-            raise DataError(f"the candidate's column {column!r} is not in the logs; they have: {', '.join(self.names)}")
-        return self._as_log(column, bool(_LOGARITHM.search(column)), discrete, zero=True)
-
-    def _as_log(self, name: str, log: bool, discrete: bool | None, zero: bool) -> Array:
-        values = self._raw(name)
-        if values.dtype.kind not in "iuf":
-            raise DataError(self._not_numbers(name, values))
-        values = values.astype(np.float64)
-        if log:
-            check_log_probs(f"column {name!r}", values, discrete, self.where, zero=zero)
-            return values
-        check_finite(f"column {name!r}", values, self.where)
-        low = values < 0 if zero else values <= 0
-        if low.any():
-            row = int(np.argmax(low))
-            hint = "; are these logarithms? Then name the column as such" if values[row] < 0 else ""
-            need = "≥ 0" if zero else "> 0: the behaviour policy took this action"
-            raise DataError(
-                f"column {name!r} is {values[row]:g} at {self.where(row)}; a probability must be {need}{hint}"
-            )
-        if discrete is not False and values.max() > 1 + ROUNDING:
-            row = int(np.argmax(values > 1 + ROUNDING))
-            why = "actions are discrete" if discrete else "the logs hold no action column, so they count as discrete"
-            raise DataError(
-                f"column {name!r} is {values[row]:g} > 1 at {self.where(row)}; {why}, and only a density may exceed 1"
-            )
-        with np.errstate(divide="ignore"):
-            return np.log(values)
-
-    def last_flags(self, name: str) -> BoolArray:
-        """A flag per episode, set on its last row only; checks that nothing follows it, for both flags."""
-        result: BoolArray = np.zeros(len(self.ids), dtype=bool)
-        for flag in ("terminated", "truncated"):
-            if flag not in self.names:
-                continue
-            values = self._raw(flag)
-            if values.dtype.kind not in "iubf":
-                raise DataError(f"column {flag!r} must hold true or false; it holds {_example(values)}")
-            known = np.isin(values, (0, 1))
-            if not known.all():
-                row = int(np.argmin(known))
-                raise DataError(f"column {flag!r} must hold true or false; it is {values[row]} at {self.where(row)}")
-            last = self.offsets[1:] - 1
-            early = values.astype(bool)
-            ends = early[last]
-            early[last] = False
-            if early.any():
-                row = int(np.argmax(early))
-                raise DataError(
-                    f"column {flag!r} is set at {self.where(row)}, but the episode goes on after it; drop the rows "
-                    "that follow, or give them an episode of their own"
-                )
-            if flag == name:
-                result = ends
-        return result
-
-    def final(self, single: str, prefix: str) -> Values | None:
-        """The state after each episode's last step, where the logs carry next states."""
-        values = self.one_or_many(single, prefix)
+    def final(self) -> Values | None:
+        """The state after each episode's last step, where the logs carry next states or last observations."""
+        if (self.last_rows >= 0).all():
+            with self._at(self.last_rows):
+                return self.vector("state")
+        values = self.vector("next_state")
         return None if values is None else values[self.offsets[1:] - 1]
 
+    @contextmanager
+    def _at(self, rows: IntArray) -> Iterator[None]:
+        """Take these rows of the table instead of the steps."""
+        kept = self.order, self.where
+        self.order, self.where = rows, lambda row: _row(int(rows[row]))
+        try:
+            yield
+        finally:
+            self.order, self.where = kept
 
-def _natural(name: str) -> tuple[Any, ...]:
-    """Sort key by which obs_2 comes before obs_10."""
-    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", name))
+    # -- ends ----------------------------------------------------------------------------------------------------
+
+    def ends(self, role: str) -> BoolArray:
+        """A flag per episode, set on its last row only; nothing may follow it."""
+        name = self.name(role)
+        if name is None:
+            return np.zeros(len(self.ids), dtype=bool)
+        early = self.flag(role)
+        last = self.offsets[1:] - 1
+        ends = early[last]
+        early[last] = False
+        if early.any():
+            row = int(np.argmax(early))
+            raise DataError(
+                f"column {name!r} is set at {self.where(row)}, but the episode goes on after it; drop the rows "
+                "that follow, or give them an episode of their own"
+            )
+        has_last = self.last_rows >= 0
+        if has_last.any():
+            with self._at(self.last_rows[has_last]):
+                ends[has_last] |= self.flag(role)
+        self.say(f"{role}: {name!r}")
+        return ends
+
+    def unused(self) -> list[str]:
+        """Columns taken for nothing."""
+        taken = {name for names in self.roles.values() for name in names}
+        return [name for name in self.names if name not in taken]
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def quoted(names: Sequence[str]) -> str:
+    """A few names, for people."""
+    shown = [repr(name) for name in names]
+    return ", ".join(shown) if len(shown) <= 6 else f"{shown[0]} … {shown[-1]}"
 
 
 def _row(row: int) -> str:

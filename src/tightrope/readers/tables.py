@@ -48,7 +48,8 @@ def to_parts(source: Any) -> tuple[Any, dict[str, str]]:
 def _unknown(source: Any) -> DataError:
     return DataError(
         f"source is a {type(source).__name__}; give a path to a Parquet or CSV file, a pandas, polars or pyarrow "
-        "table, or a mapping of column names to arrays"
+        "table, a mapping of column names to arrays, a Minari dataset, d3rlpy episodes or a Stable-Baselines3 "
+        "rollout buffer"
     )
 
 
@@ -107,13 +108,18 @@ def _from_columns(columns: Mapping[Any, Any]) -> tuple[Any, dict[str, str]]:
     arrays: dict[str, Any] = {}
     broken: dict[str, str] = {}
     for name, values in columns.items():
+        if values is None:
+            continue
         try:
             arrays[str(name)] = _to_array(values)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             broken[str(name)] = f"column {str(name)!r} {_why(values, error)}"
     lengths = {name: len(array) for name, array in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        raise DataError(f"columns differ in length: {lengths}")
+    usual = max(lengths.values(), key=list(lengths.values()).count, default=0)
+    for name, length in lengths.items():  # settings and tables beside the steps are common in dictionaries
+        if length != usual:
+            broken[name] = f"columns differ in length: {name!r} has {length} rows, most have {usual}"
+            del arrays[name]
     return pa.table(arrays), broken
 
 
@@ -123,8 +129,10 @@ def _to_array(values: Any) -> Any:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     given = np.asarray(values)
+    if given.ndim == 2 and given.shape[1] and given.dtype.kind in "iufb":
+        return pa.FixedSizeListArray.from_arrays(pa.array(given.ravel()), given.shape[1])
     if given.ndim != 1:
-        raise DataError(f"has shape {given.shape}; give one column per component, such as obs_0, obs_1")
+        raise DataError(f"has shape {given.shape}; (rows,) or (rows, components) of numbers is expected: flatten it")
     return pa.array(given.tolist() if given.dtype.kind == "O" else given)
 
 

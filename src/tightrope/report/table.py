@@ -105,6 +105,8 @@ def summary_table(summary: Summary, overlap: Overlap | None) -> Group:
         "return range": _range(summary.return_range),
         "behaviour policy's value": f"{summary.return_mean:.4g} ± {summary.return_error:.2g}",
     }
+    if summary.reading:
+        rows = {"read": "\n".join(summary.reading), **rows}
     if overlap is not None:
         sizes = overlap.effective_sample_size
         middle = len(sizes) // 2
@@ -119,7 +121,7 @@ def summary_table(summary: Summary, overlap: Overlap | None) -> Group:
         if overlap.unlogged_mass is not None:
             rows["unlogged actions"] = f"{overlap.unlogged_mass:.1%} of the candidate's choices"
     for name, value in rows.items():
-        table.add_row(Text(name, style="bold"), value)
+        table.add_row(Text(name, style="bold"), Text(value))  # a column's name may hold what looks like markup
     warnings = [*summary.notes, *(overlap.warnings if overlap else ())]
     return Group(table, *(Text(f"! {text}", style="yellow") for text in warnings))
 
