@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import gymnasium as gym
 import minari
@@ -44,18 +45,15 @@ def episode(number, **changes):
 
 def record(name, data_format, space=BOX, actions=None, change=lambda number: {}):
     """A dataset in the folder that MINARI_DATASETS_PATH names."""
-    return minari.create_dataset_from_buffers(
-        name,
-        [episode(number, **change(number)) for number in range(3)],
-        observation_space=space,
-        action_space=actions or gym.spaces.Discrete(2),
-        data_format=data_format,
-        algorithm_name="by hand",
-        author="tests",
-        author_email="tests",
-        code_permalink="none",
-        description="three episodes",
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # no author, no environment to evaluate in
+        return minari.create_dataset_from_buffers(
+            name,
+            [episode(number, **change(number)) for number in range(3)],
+            observation_space=space,
+            action_space=actions or gym.spaces.Discrete(2),
+            data_format=data_format,
+        )
 
 
 @pytest.fixture(autouse=True)

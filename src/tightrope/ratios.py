@@ -52,9 +52,9 @@ def ratios(dataset: TrajectoryDataset, policy: Any = None) -> Ratios:
     if dataset.behavior_log_probs is None:
         raise DataError(
             "the logs hold no behaviour probabilities, which importance sampling divides by; add a behavior_prob or "
-            'behavior_log_prob column, name yours: read(..., columns={"behavior_prob": "..."}) (--column behavior_prob=...), '
-            "pass the behaviour policy: read(..., behavior=policy), or have it estimated from the logged states and "
-            'actions: behavior="auto" (--behavior auto)'
+            'behavior_log_prob column, name yours: read(..., columns={"behavior_prob": "..."}) (--column '
+            "behavior_prob=...), pass the behaviour policy: read(..., behavior=policy), or have it estimated from the "
+            'logged states and actions: behavior="auto" (--behavior auto)'
         )
     result = Ratios(dataset, eval_log_probs(dataset, policy))
     zero = np.flatnonzero(np.isneginf(result.log_max))
