@@ -250,6 +250,38 @@ def _show_situations(seed: int) -> None:
     Console().print(situations_table(results))
 
 
+@app.command(epilog=EXITS)
+def truth(
+    domain: Annotated[str, typer.Argument(help="mountain-car, cliff-world, ...; an unknown name lists all.")],
+    rollouts: Annotated[int, typer.Option(help="Episodes of each policy, where there is no exact value.")] = 100_000,
+    seed: SeedOption = 0,
+    draw: Annotated[Path | None, typer.Option(help="Also draw the domain (.png, .pdf or .svg).")] = None,
+    json: Json = False,
+) -> None:
+    """What both policies of a domain are truly worth, computed anew, and every number of the domain."""
+    with _errors():
+        import tightrope.domains
+        from tightrope.domains.truth import truth as compute
+
+        chosen = tightrope.domains.domain(domain)
+        if draw is not None:
+            from tightrope.report.drawing import save_drawing
+
+            save_drawing(chosen, draw, seed=seed)
+        with _progress("rolling out") as progress:
+            found = compute(chosen, rollouts=rollouts, seed=seed, progress=progress)
+    from tightrope.report.truth import truth_record, truth_table
+
+    if json:
+        import json as encoder
+
+        typer.echo(encoder.dumps(truth_record(chosen, found)))
+        return
+    from rich.console import Console
+
+    Console().print(truth_table(chosen, found))
+
+
 def _load(
     logs: Path,
     policy: str | None,

@@ -177,4 +177,4 @@ class CliffWorld:
 
     def configuration(self) -> dict[str, Any]:
         """Every number."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "about"}

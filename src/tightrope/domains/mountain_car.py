@@ -197,7 +197,9 @@ class MountainCar:
 
     def configuration(self) -> dict[str, Any]:
         """Every number."""
-        return asdict(self) | {
+        return {
+            "name": self.name,
+            **asdict(self),
             "states": len(self.positions),
             "starts": "uniform over the cells short of the goal",
             "behavior": "uniform",
