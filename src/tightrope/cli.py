@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from tightrope.cli_shared import BAD_INPUT, EXITS, NO_ANSWER
+from tightrope.cli_shared import errors as _errors
+from tightrope.cli_studies import coverage
+
 if TYPE_CHECKING:
     from tightrope.dataset import TrajectoryDataset
     from tightrope.engines.local import Progress
     from tightrope.records import Evaluation
 
-ANSWERED, BAD_INPUT, NO_ANSWER = 0, 2, 3
-EXITS = "Exit codes: 0 answered; 2 bad input or arguments, nothing was written; 3 the data cannot answer."
+__all__ = ["BAD_INPUT", "NO_ANSWER", "app"]
 
 app = typer.Typer(
     help="How good is this policy, at worst, judging only from logs of another policy?",
@@ -69,6 +72,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Confidence = Annotated[float, typer.Option(help="Of each bound, in (0.5, 1).")]
 Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.")]
 SeedOption = Annotated[int, typer.Option(help="One seed gives the same numbers.")]
+
+app.command(epilog=EXITS)(coverage)
 
 
 def _version(asked: bool) -> None:
@@ -342,18 +347,6 @@ def _leave(result: Evaluation) -> None:
     """Leave with the code that says whether there is an answer."""
     if not result.believe:
         raise typer.Exit(NO_ANSWER)
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """Our own errors become one line on stderr; anything else is a bug and keeps its traceback."""
-    from tightrope.errors import NoOverlapError, TightropeError
-
-    try:
-        yield
-    except TightropeError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(NO_ANSWER if isinstance(error, NoOverlapError) else BAD_INPUT) from None
 
 
 @contextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from tightrope.domains import Domain
 from tightrope.errors import StudyError
 from tightrope.estimators import PDWIS, WIS
 from tightrope.experiments.study import Method, Study
 
 
-def walker_methods(domain: Any) -> tuple[Method, ...]:
+def walker_methods(domain: Domain) -> tuple[Method, ...]:
     """Two weighted estimators, enough to see a study run."""
     return tuple(Method(one.name, one, ("percentile", "bca", "studentized")) for one in (WIS(), PDWIS()))
 

@@ -38,6 +38,8 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
     Whatever can be known to be wrong is reported before any work: an unwritable folder, a full disk, a folder that
     belongs to another configuration.
     """
+    if workers is not None and workers < 1:
+        raise StudyError(f"workers is {workers}; it must be at least 1")
     configuration = study.configuration()
     grid = [Trial(n, number) for n in study.sizes for number in range(study.trials)]
     _prepare(folder, configuration, _rows_expected(study, grid))

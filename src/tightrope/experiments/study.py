@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from tightrope.bounds import method as find_bound
-from tightrope.domains import SMALL, small
+from tightrope.bounds.base import rank
+from tightrope.domains import Domain
+from tightrope.domains import domain as find_domain
 from tightrope.errors import StudyError
 from tightrope.estimators import Estimator
 from tightrope.records import Side
+from tightrope.settings import Settings
 
 FORMAT = 1  # of the results folder
 _LIBRARIES = ("tightrope", "numpy", "scipy", "numba", "pyarrow")
@@ -58,10 +61,10 @@ class Study:
     """What is to be run. Everything in it can be sent to another process, so functions are module-level ones."""
 
     id: str
-    domain: Any  # the name of a domain, or an object like one
+    domain: Any  # the name of a domain; or one; or, where it cannot be sent, something that can ``load()`` it
     sizes: tuple[int, ...]
     trials: int
-    methods: Callable[[Any], tuple[Method, ...]]  # of the domain, since models may need to know its rewards
+    methods: Callable[[Domain], tuple[Method, ...]]  # of the domain, since models may need to know its rewards
     n_resamples: int = 2000
     confidence: float = 0.95
     sides: tuple[Side, ...] = ("lower",)
@@ -75,20 +78,21 @@ class Study:
             raise StudyError(f"sizes is {self.sizes!r}; give each size once")
         if self.trials < 1:
             raise StudyError(f"trials is {self.trials!r}; it must be at least 1")
+        settings = Settings(confidence=self.confidence, n_resamples=self.n_resamples, rng=self.seed)
+        rank(1 - settings.confidence, settings.n_resamples)  # a study in which every bound fails is none
 
     def configuration(self) -> dict[str, Any]:
         """Everything that decides the results, as plain data."""
         domain, methods = prepared(self)
-        described = domain.configuration() if hasattr(domain, "configuration") else {"about": domain.about}
         found: dict[str, Any] = plain(
             {
                 "format": FORMAT,
                 "study": self.id,
                 "domain": {
-                    **described,
+                    **domain.configuration(),
                     "name": domain.name,
                     "true_value": domain.true_value,
-                    "true_value_error": getattr(domain, "true_value_error", 0.0),
+                    "true_value_error": domain.true_value_error,
                 },
                 "sizes": self.sizes,
                 "trials": self.trials,
@@ -104,20 +108,19 @@ class Study:
 
 
 @cache
-def prepared(study: Study) -> tuple[Any, tuple[Method, ...]]:
+def prepared(study: Study) -> tuple[Domain, tuple[Method, ...]]:
     """The domain and the methods on it, made once per process."""
-    domain = small(study.domain) if isinstance(study.domain, str) else study.domain
+    domain: Domain
+    if isinstance(study.domain, str):
+        domain = find_domain(study.domain)
+    else:
+        domain = study.domain.load() if hasattr(study.domain, "load") else study.domain
     methods = study.methods(domain)
     labels = [one.label for one in methods]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice or not methods:
         raise StudyError(f"methods of study {study.id!r}: {', '.join(twice) or 'none'} given{' twice' * bool(twice)}")
     return domain, methods
-
-
-def domain_names() -> list[str]:
-    """The domains that a study can name."""
-    return list(SMALL)
 
 
 def plain(value: Any) -> Any:
