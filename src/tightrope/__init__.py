@@ -11,6 +11,7 @@ from tightrope.api import (
 )
 from tightrope.dataset import TrajectoryDataset
 from tightrope.errors import BoundError, DataError, NoOverlapError, PolicyError, StudyError, TightropeError
+from tightrope.evaluation import Evaluation
 from tightrope.policies import StatePolicy
 from tightrope.policy import (
     CallablePolicy,
@@ -25,7 +26,7 @@ from tightrope.policy import (
     epsilon_softened,
 )
 from tightrope.readers import read, write
-from tightrope.records import Advice, Bound, Evaluation, Interval
+from tightrope.records import Advice, Bound, Interval
 from tightrope.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.settings import Options
 

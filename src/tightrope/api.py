@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack
@@ -12,20 +13,25 @@ from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
 from tightrope.bounds.base import is_exact
+from tightrope.checks import is_number
 from tightrope.dataset import TrajectoryDataset
+from tightrope.details import details, subject
 from tightrope.diagnostics import overlap, summarize
 from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.estimators.behavior_check import check_behavior
+from tightrope.evaluation import Evaluation
 from tightrope.models import Model, has_tabular
 from tightrope.models import model as find_model
-from tightrope.pairs import bounds_of, is_valid
+from tightrope.pairs import Work, bounds_of, is_valid
 from tightrope.policy import DeterministicControl
 from tightrope.problem import Problem
-from tightrope.records import Advice, Bound, Evaluation, Interval, Side
+from tightrope.provenance import provenance
+from tightrope.records import Advice, Bound, Interval, Side
 from tightrope.settings import Options, Settings
 from tightrope.statistic import FittedStatistic
+from tightrope.verdict import verdict
 
 DEFAULT_ESTIMATOR = "pdwis"
 DEFAULT_METHOD = "studentized"  # of all, the nearest to its nominal error rate: docs/coverage.md
@@ -112,6 +118,7 @@ def evaluate(
     model: str | Model = "auto",
     side: Literal["lower", "upper", "both"] = "lower",
     strict: bool = False,
+    threshold: float | None = None,
     true_value: float | None = None,
     **options: Unpack[Options],
 ) -> Evaluation:
@@ -119,11 +126,14 @@ def evaluate(
 
     ``model`` is the one that estimators given by name use: "auto" (tabular where states and actions are discrete), a
     name, or an object. Pairs that cannot be computed are listed with the reason in ``skipped``. With ``side="both"``
-    each bound has the given confidence on its own side. ``strict`` believes exact bounds alone: where none says
-    anything, the answer is that this data cannot answer.
+    each bound has the given confidence on its own side. With a ``threshold`` both sides are computed, and the
+    verdict says whether the value exceeds it. ``strict`` believes exact bounds alone: where none says anything, the
+    answer is that this data cannot answer.
     """
     if side not in ("lower", "upper", "both"):
         raise BoundError(f'side is {side!r}; "lower", "upper" or "both"')
+    if threshold is not None and not (is_number(threshold) and abs(threshold) < math.inf):
+        raise BoundError(f"threshold is {threshold!r}; it must be a finite number")
     settings = Settings(**options)
     problem = _problem(dataset, policy, settings.behavior)
     found, behavior = overlap(problem), check_behavior(problem)
@@ -138,21 +148,25 @@ def evaluate(
     pairs = [(one, find_method(item)) for one in chosen for item in (methods or DEFAULT_METHODS)]
     if methods is None:  # nobody asked for the pairs that mean nothing
         pairs = [pair for pair in pairs if is_valid(*pair) and not (problem.behavior and is_exact(pair[1]))]
-    sides: tuple[Side, ...] = ("lower", "upper") if side == "both" else (side,)
+    sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
     bounds: list[Bound] = []
+    origins: list[tuple[Estimator, Work]] = []  # of each bound
     skipped: dict[tuple[str, str], TightropeError] = {}
-    check = None
     for each in sides:
-        results, check = bounds_of(problem, found, pairs, each, settings, behavior)
+        results, work = bounds_of(problem, found, pairs, each, settings, behavior)
         for pair, result in zip(pairs, results, strict=True):
             if isinstance(result, Bound):
                 bounds.append(result)
+                origins.append((pair[0], work))
             else:
                 skipped[pair[0].name, pair[1].name] = result
     if not bounds:
         raise _reasons(skipped)
     advice = [choose(bounds, found, each, dataset, strict=strict) for each in sides]
-    summary = summarize(dataset)
+    text = "\n".join(dict.fromkeys(text for text, _ in advice))
+    believe = tuple(index for _, index in advice if index is not None)
+    summary, check = summarize(dataset), next(iter(work.checks.values()), None)
+    told = subject(bounds, believe)
     return Evaluation(
         bounds=tuple(bounds),
         skipped=tuple((*pair, str(why)) for pair, why in skipped.items()),
@@ -161,8 +175,8 @@ def evaluate(
         reasons=reasons(found, check, summary, bounds, behavior),
         model_check=check,
         behavior_check=behavior,
-        advice="\n".join(dict.fromkeys(text for text, _ in advice)),
-        believe=tuple(index for _, index in advice if index is not None),
+        advice=text,
+        believe=believe,
         true_value=true_value,
         settings={
             "confidence": settings.confidence,
@@ -170,6 +184,9 @@ def evaluate(
             "seed": settings.seed,
             "behavior": "logged" if problem.behavior is None else problem.behavior.name,
         },
+        verdict=verdict([bounds[index] for index in believe], text, threshold=threshold),
+        details=details(told, *origins[told]),
+        provenance=provenance(),
     )
 
 

@@ -17,7 +17,7 @@ from tightrope.cli_studies import coverage
 if TYPE_CHECKING:
     from tightrope.dataset import TrajectoryDataset
     from tightrope.engines.local import Progress
-    from tightrope.records import Evaluation
+    from tightrope.evaluation import Evaluation
 
 __all__ = ["BAD_INPUT", "NO_ANSWER", "app"]
 
@@ -127,13 +127,20 @@ def evaluate(
     one_step: OneStep = False,
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
+    threshold: Annotated[
+        float | None, typer.Option(help="Say whether the value exceeds this; bounds both sides.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a report here, one HTML page.")] = None,
     json: Json = False,
 ) -> None:
     """Bound the candidate's value from logs of another policy, and say which bound to believe."""
     with _errors():
         import tightrope
         from tightrope.policies import load_object
+        from tightrope.readers.write import check_writable
 
+        if report is not None:
+            check_writable(report)
         dataset, candidate = _load(
             logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step
         )
@@ -152,8 +159,12 @@ def evaluate(
                 n_resamples=n_resamples,
                 rng=seed,
                 max_ratio=max_ratio,
+                threshold=threshold,
                 progress=progress,
             )
+        if report is not None:
+            result = _with_origin(result, logs)
+            result.to_html(report)
     _show(result, json)
     _leave(result)
 
@@ -235,6 +246,16 @@ def demo(
     if not json and save is None:
         _show_situations(seed)
     _leave(result)
+
+
+def _with_origin(result: Evaluation, logs: Path) -> Evaluation:
+    """The result with the command as typed and the file it read."""
+    import shlex
+    from dataclasses import replace
+
+    from tightrope.provenance import provenance
+
+    return replace(result, provenance=provenance(shlex.join(["tightrope", *sys.argv[1:]]), logs))
 
 
 def _show_situations(seed: int) -> None:

@@ -17,6 +17,7 @@ HEAVY_TAIL = 0.7  # Vehtari et al.: above it, averages of the ratios are unrelia
 LARGEST_LOG = 700.0  # a ratio beyond this does not fit a float64
 UNLOGGED = 0.01  # of the candidate's choices in logged states
 MOST_ROWS = 10_000  # logged states in which a policy is asked whether it leaves anything to chance
+TAIL_POINTS = 60
 OFF_MEAN = 5.0  # standard errors between the mean ratio and 1
 
 
@@ -50,6 +51,7 @@ def overlap(problem: Problem) -> Overlap:
         unlogged_mass=unlogged_mass(problem),
         infinite_variance=infinite_variance(problem),
         deterministic=tuple(_deterministic(problem)),
+        tail=_tail(final),
     )
     return Overlap(**{**vars(result), "warnings": tuple(_warnings(result, data.n_trajectories))})
 
@@ -126,6 +128,16 @@ def _mean_ratio(final: Array) -> tuple[float, float]:
         return np.inf, np.inf
     relative, scale = np.exp(final - top), float(np.exp(top))
     return scale * float(relative.mean()), scale * float(relative.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+
+
+def _tail(final: Array) -> tuple[tuple[float, float], ...]:
+    """The survival function of the final ratios that fit a float64, at places spread evenly over its logarithm."""
+    ordered = np.sort(final[np.isfinite(final) & (final < LARGEST_LOG)])[::-1]
+    if not len(ordered):
+        return ()
+    ranks = np.unique(np.geomspace(1, len(ordered), TAIL_POINTS).round().astype(np.int64))
+    ratios, shares = np.exp(ordered[ranks - 1]), ranks / len(final)
+    return tuple((float(ratio), float(share)) for ratio, share in zip(ratios, shares, strict=True))
 
 
 def pareto_k(log_ratios: Array) -> float | None:

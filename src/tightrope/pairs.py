@@ -33,9 +33,9 @@ def bounds_of(
     side: Side,
     settings: Settings,
     behavior: BehaviorCheck | None = None,
-) -> tuple[list[Bound | TightropeError], ModelCheck | None]:
-    """One bound, or the reason why there is none, for each pair, all bootstraps on the same weights; and how the model
-    that was used fared.
+) -> tuple[list[Bound | TightropeError], Work]:
+    """One bound, or the reason why there is none, for each pair, all bootstraps on the same weights; and the work that
+    went into them.
     """
     _check_max_ratio(problem, settings)
     work = Work(problem, found, side, settings, behavior)
@@ -46,7 +46,7 @@ def bounds_of(
             results.append(work.bound(estimator, method))
         except TightropeError as error:
             results.append(error)
-    return results, next(iter(work.checks.values()), None)
+    return results, work
 
 
 def is_valid(estimator: Estimator, method: Method) -> bool:

@@ -114,6 +114,7 @@ class Overlap(_Json):
     infinite_variance: bool  # proven for the Gaussian policies at hand
     deterministic: tuple[str, ...] = ()  # which of the two policies leaves nothing to chance, and what that means
     warnings: tuple[str, ...] = ()
+    tail: tuple[tuple[float, float], ...] = ()  # (ρ, share of the trajectories with a final ratio of at least ρ)
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,62 @@ class Advice(_Json):
         return cls(data["text"], tuple(Bound.from_dict(bound) for bound in data["bounds"]), tuple(data["reasons"]))
 
 
+VerdictKind = Literal["yes", "no", "cannot tell", "broken", "bound"]
+
+
+@dataclass(frozen=True)
+class Verdict(_Json):
+    """The answer in words, which claim no more than the bounds do.
+
+    "yes" and "no" answer whether the value exceeds the threshold; "bound": no threshold was given; "broken": there is
+    no bound to believe.
+    """
+
+    kind: VerdictKind
+    headline: str
+    text: str
+    threshold: float | None = None
+
+
+@dataclass(frozen=True)
+class Influence(_Json):
+    """One trajectory's part in an estimate."""
+
+    episode: str
+    share: float | None  # of the final importance weights; None: the estimator does not use them
+    episode_return: float
+    influence: float  # what it adds to the estimate, to first order
+    without: float  # the estimate without it; NaN where nothing is left
+
+
+@dataclass(frozen=True)
+class Details(_Json):
+    """One bound looked into: the believed one, or the first where none is."""
+
+    bound: int  # which of the bounds
+    edges: tuple[float, ...] = ()  # of the bins of its estimator's replicates, one more than counts
+    counts: tuple[int, ...] = ()
+    n_beyond: int = 0  # replicates far outside the bins
+    n_undefined: int = 0
+    influential: tuple[Influence, ...] = ()  # the largest first
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The details that ``to_dict`` made."""
+        parts = {name: _value(value) for name, value in data.items()}
+        return cls(**{**parts, "influential": tuple(Influence.from_dict(one) for one in data["influential"])})
+
+
+@dataclass(frozen=True)
+class Provenance(_Json):
+    """Where an evaluation comes from."""
+
+    versions: dict[str, str]
+    command: str = ""  # as typed; empty when called from Python
+    source: str = ""  # the file's name
+    sha256: str = ""  # of the file's content
+
+
 @dataclass(frozen=True)
 class Evaluation(_Json):
     """Many bounds on one question, what the logs look like, and which bound to believe."""
@@ -207,6 +264,9 @@ class Evaluation(_Json):
     believe: tuple[int, ...] = ()  # which of the bounds, at most one a side; none: this data cannot answer
     true_value: float | None = None  # where it is known, for demonstrations
     settings: dict[str, Any] = field(default_factory=dict)
+    verdict: Verdict | None = None
+    details: Details | None = None
+    provenance: Provenance | None = field(default=None, compare=False)  # equal evaluations say the same, from anywhere
 
     def __iter__(self) -> Iterator[Bound]:
         return iter(self.bounds)
@@ -224,15 +284,19 @@ class Evaluation(_Json):
                 "bounds": tuple(Bound.from_dict(bound) for bound in data["bounds"]),
                 "summary": Summary.from_dict(data["summary"]),
                 "overlap": Overlap.from_dict(data["overlap"]),
-                "model_check": ModelCheck.from_dict(data["model_check"]) if data.get("model_check") else None,
-                "behavior_check": BehaviorCheck.from_dict(data["behavior_check"])
-                if data.get("behavior_check")
-                else None,
+                **{name: cls.from_dict(data[name]) for name, cls in _OPTIONAL.items() if data.get(name)},
                 "settings": {name: _value(value) for name, value in data["settings"].items()},
             }
         )
 
 
+_OPTIONAL: dict[str, type[_Json]] = {
+    "model_check": ModelCheck,
+    "behavior_check": BehaviorCheck,
+    "verdict": Verdict,
+    "details": Details,
+    "provenance": Provenance,
+}
 _NAMES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 

@@ -47,6 +47,25 @@ def replace_file(target: Path, make: Callable[[str], Any]) -> None:
         raise
 
 
+def write_text(target: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    check_writable(target)
+    replace_file(target, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
+
+
+def check_writable(target: Path) -> None:
+    """Refuse a path that cannot be written, before the work whose result would go there."""
+    if target.is_dir():
+        raise DataError(f"{target} cannot be written: it is a folder; give the name of a file in it")
+    if not target.parent.is_dir():
+        raise DataError(f"{target} cannot be written: there is no folder {target.parent}; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise DataError(f"{target} cannot be written: {error}") from error
+
+
 def _umask() -> int:
     current = os.umask(0)
     os.umask(current)

@@ -20,6 +20,8 @@ def evaluation_table(evaluation: Evaluation) -> Group:
         parts.append(_skipped(evaluation.skipped))
     if evaluation.true_value is not None:
         parts.append(Text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
+    if evaluation.verdict is not None and evaluation.verdict.threshold is not None:
+        parts.append(Text(evaluation.verdict.headline, style="bold"))
     parts.append(Text(evaluation.advice, style="bold green" if evaluation.believe else "bold red"))
     parts += [Text(f"  {reason}", style="dim") for reason in evaluation.reasons]
     return Group(*parts)

@@ -1,0 +1,27 @@
+"""Where an evaluation comes from: versions, the command, and the content of the file it read."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from tightrope.records import Provenance
+
+PACKAGES = ("tightrope", "numpy", "scipy", "numba", "pyarrow")  # what the numbers may depend on
+
+
+def provenance(command: str = "", source: Path | None = None) -> Provenance:
+    """Versions as they are now; with a file, its name and the SHA-256 of its content."""
+    versions = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:  # used from its sources, without having been installed
+            versions[name] = "not installed"
+    if source is None or not source.is_file():
+        return Provenance(versions, command, str(source or ""))
+    with source.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return Provenance(versions, command, source.name, digest)

@@ -1,0 +1,73 @@
+"""Static figures for papers and slides, by matplotlib. Reads records, computes nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from tightrope.errors import TightropeError
+from tightrope.records import Evaluation
+
+FigureKind = Literal["forest", "overlap", "bootstrap"]
+
+
+def figure(result: Evaluation, kind: FigureKind) -> Any:
+    """A matplotlib figure that belongs to no window: save it with ``savefig``."""
+    drawers = {"forest": _forest, "overlap": _overlap, "bootstrap": _bootstrap}
+    if kind not in drawers:
+        raise TightropeError(f"kind is {kind!r}; known: {', '.join(drawers)}")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise TightropeError('figures need matplotlib: pip install "tightrope[figures]"') from error
+    return drawers[kind](result, Figure)
+
+
+def _forest(result: Evaluation, make: Any) -> Any:
+    bounds = [bound for bound in result.bounds if math.isfinite(bound.value) and math.isfinite(bound.estimate)]
+    chosen = [result.bounds[index] for index in result.believe]
+    names = list(dict.fromkeys(f"{bound.estimator} {bound.method}" for bound in bounds))
+    picture = make(figsize=(6.4, 1.2 + 0.22 * len(names)), layout="constrained")
+    axes = picture.subplots()
+    for bound in bounds:
+        row, color = names.index(f"{bound.estimator} {bound.method}"), "C0" if bound in chosen else "0.45"
+        axes.plot([bound.value, bound.estimate], [row, row], color=color)
+        axes.plot([bound.value], [row], "|", color=color, markersize=9)
+        axes.plot([bound.estimate], [row], "o", color=color, markersize=4)
+    summary = result.summary
+    if math.isfinite(summary.return_error):
+        ends = (summary.return_mean - summary.return_error, summary.return_mean + summary.return_error)
+        axes.axvspan(*ends, color="C1", alpha=0.25, linewidth=0)
+    axes.axvline(summary.return_mean, color="C1", linestyle="--", label="behaviour policy's own value")
+    if result.verdict is not None and result.verdict.threshold is not None:
+        axes.axvline(result.verdict.threshold, color="C3", label="threshold")
+    axes.set(yticks=range(len(names)), yticklabels=names, xlabel="value; from bound (bar) to estimate (dot)")
+    axes.invert_yaxis()
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False, ncols=2)
+    return picture
+
+
+def _overlap(result: Evaluation, make: Any) -> Any:
+    picture = make(figsize=(6.4, 2.6), layout="constrained")
+    left, right = picture.subplots(1, 2)
+    left.semilogy(result.overlap.effective_sample_size)
+    left.set(xlabel="step", ylabel="effective trajectories", ylim=(0.9, 1.1 * result.summary.n_trajectories))
+    right.plot(result.overlap.largest_share)
+    right.set(xlabel="step", ylabel="share of the heaviest", ylim=(0, 1))
+    return picture
+
+
+def _bootstrap(result: Evaluation, make: Any) -> Any:
+    found = result.details
+    if found is None or not found.counts:
+        raise TightropeError("there are no bootstrap values to draw: nothing was resampled for the bound looked into")
+    bound = result.bounds[found.bound]
+    picture = make(figsize=(6.4, 2.8), layout="constrained")
+    axes = picture.subplots()
+    axes.stairs(found.counts, found.edges, fill=True, alpha=0.4)
+    axes.axvline(bound.estimate, color="black", label=f"estimate ({bound.estimator})")
+    if math.isfinite(bound.value):
+        axes.axvline(bound.value, color="C3", label=f"{bound.side} bound ({bound.method})")
+    axes.set(xlabel="value of the replicate", ylabel="replicates")
+    axes.legend(frameon=False)
+    return picture

@@ -1,0 +1,31 @@
+"""The bounds as a table for other tools: one row each."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from tightrope.errors import TightropeError
+from tightrope.records import Bound, Evaluation
+
+
+def bounds_table(result: Evaluation) -> Any:
+    """A pyarrow table of the bounds, with a column that says which are believed."""
+    import pyarrow as pa
+
+    types = {"seed": pa.uint64(), "warnings": pa.list_(pa.string()), "standard_error": pa.float64()}
+    columns = {
+        field.name: pa.array([getattr(bound, field.name) for bound in result.bounds], types.get(field.name))
+        for field in fields(Bound)
+    }
+    columns["believed"] = pa.array([index in result.believe for index in range(len(result.bounds))])
+    return pa.table(columns)
+
+
+def bounds_frame(result: Evaluation) -> Any:
+    """The same as a pandas data frame."""
+    try:
+        import pandas  # noqa: F401  # what to_pandas needs
+    except ImportError as error:
+        raise TightropeError("to_frame needs pandas: pip install pandas; to_table() does without it") from error
+    return bounds_table(result).to_pandas()

@@ -1,0 +1,114 @@
+"""The report: one self-contained page, or its first part for a notebook. Reads records, computes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tightrope.records import Evaluation, Verdict
+from tightrope.report.drawings import Drawing, bootstrap, overlap_drawings, overlap_is_measured
+from tightrope.report.forest import forest
+from tightrope.report.scale import give_or_take, percent, short
+from tightrope.report.words import assumptions, guarantees, level, settings_line
+
+SYMBOLS = {"yes": "✓", "no": "✗", "cannot tell": "?", "broken": "!", "bound": ""}
+
+
+def page(result: Evaluation) -> str:
+    """The whole report as HTML text that needs nothing from outside."""
+    return str(_template("report.html.j2").render(**_context(result)))
+
+
+def fragment(result: Evaluation) -> str:
+    """The verdict, the forest plot and the advice, for a notebook cell."""
+    return str(_template("fragment.html.j2").render(**_context(result)))
+
+
+@cache
+def _environment() -> Any:
+    import jinja2  # only a report needs it
+
+    loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
+    made = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {"num": short, "give_or_take": give_or_take, "percent": percent, "level": level}
+    return made
+
+
+def _template(name: str) -> Any:
+    return _environment().get_template(name)
+
+
+def _context(result: Evaluation) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    key = f"t{hashlib.sha256(result.to_json().encode()).hexdigest()[:8]}"  # ids that differ between notebook cells
+    believed = [result.bounds[index] for index in result.believe]
+    told = result.verdict or Verdict("bound", "What the logs say about the candidate", result.advice)
+
+    def safe(drawing: Drawing | None) -> dict[str, Any] | None:
+        return None if drawing is None else {**vars(drawing), "svg": Markup(drawing.svg)}
+
+    return {
+        "result": result,
+        "key": key,
+        "kind": told.kind,
+        "symbol": SYMBOLS[told.kind],
+        "headline": told.headline,
+        "verdict_text": told.text,
+        "threshold": told.threshold,
+        "provenance": result.provenance,
+        "believed": believed,
+        "measured": overlap_is_measured(result),
+        "estimates": {bound.estimator: bound.estimate for bound in believed},
+        "cautions": tuple(dict.fromkeys(text for bound in believed for text in bound.warnings)),
+        "forest": Markup(forest(result, f"{key}-forest")),
+        "overlaps": [safe(drawing) for drawing in overlap_drawings(result, key)],
+        "bootstrap": safe(bootstrap(result, f"{key}-bootstrap")),
+        "looked_into": result.bounds[result.details.bound] if result.details else None,
+        "table": _table(result),
+        "sides": [side for side in ("lower", "upper") if any(bound.side == side for bound in result.bounds)],
+        "warnings": _warnings(result),
+        "left_out": _left_out(result),
+        "assumptions": assumptions(result),
+        "guarantees": guarantees(result),
+        "settings_line": settings_line(result),
+    }
+
+
+def _table(result: Evaluation) -> list[dict[str, Any]]:
+    """One row for each pair, the sides beside each other."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for index, bound in enumerate(result.bounds):
+        row = rows.setdefault((bound.estimator, bound.method), {"bounds": {}, "chosen": {}, "first": bound})
+        row["bounds"][bound.side] = bound
+        row["chosen"] = {**row["chosen"], bound.side: index in result.believe}
+        row["codes"] = ", ".join(dict.fromkeys(_code(text) for one in row["bounds"].values() for text in one.warnings))
+    for row in rows.values():
+        # IS and PDIS count from the floor for a lower and from the ceiling for an upper bound: two estimates.
+        row["estimate"] = " / ".join(dict.fromkeys(short(one.estimate) for one in row["bounds"].values()))
+    return list(rows.values())
+
+
+def _code(warning: str) -> str:
+    return warning.split(":")[0]
+
+
+def _warnings(result: Evaluation) -> list[tuple[str, str]]:
+    """Each kind of warning once: its code and what it says."""
+    texts: dict[str, str] = {}
+    for text in (*result.overlap.warnings, *(text for bound in result.bounds for text in bound.warnings)):
+        code, _, rest = text.partition(":")
+        texts.setdefault(code, rest.strip())
+    return list(texts.items())
+
+
+def _left_out(result: Evaluation) -> list[tuple[str, str]]:
+    """Pairs that could not be computed, one line for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for estimator, method, why in result.skipped:
+        reasons.setdefault(why, []).append(f"{estimator} with {method}")
+    return [(", ".join(pairs), why) for why, pairs in reasons.items()]

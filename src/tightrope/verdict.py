@@ -1,0 +1,96 @@
+"""The answer in words: yes, no, cannot tell, or that these logs cannot answer. It claims no more than its bounds do.
+
+"Yes" needs a believed lower bound above the threshold, "no" a believed upper bound below it, each at the level of one
+side. Whatever the value is, only one of the two can be wrong, so the answer as a whole keeps that level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tightrope.records import Bound, Verdict
+
+
+def verdict(believed: Sequence[Bound], advice: str, *, threshold: float | None) -> Verdict:
+    """The verdict of the believed bounds, at most one a side, against the threshold if there is one."""
+    if not believed:
+        return Verdict("broken", "These logs cannot answer", advice, threshold)
+    lower = next((bound for bound in believed if bound.side == "lower"), None)
+    upper = next((bound for bound in believed if bound.side == "upper"), None)
+    if threshold is None:
+        return Verdict("bound", _between(lower, upper), _promises(believed))
+    yes = lower is not None and lower.value > threshold
+    no = upper is not None and upper.value < threshold
+    if yes and no:
+        text = f"The two believed bounds contradict each other: {_between(lower, upper)}. {_promises(believed)}"
+        return Verdict("cannot tell", _open(threshold), text, threshold)
+    for answer, bound in (("yes", lower if yes else None), ("no", upper if no else None)):
+        if bound is not None:
+            side = "above" if answer == "yes" else "below"
+            headline = f"{answer.title()}, at {_level(bound)}: the candidate's value is {side} {threshold:.5g}"
+            return Verdict(
+                "yes" if yes else "no",
+                f"{headline} ({bound.guarantee})",
+                f"The {bound.side} bound, {bound.value:.5g}, lies {side} {threshold:.5g} at {_level(bound)} "
+                f"confidence, one-sided. {_promises([bound])}",
+                threshold,
+            )
+    return Verdict("cannot tell", _open(threshold), _why_open(lower, upper, threshold), threshold)
+
+
+def _open(threshold: float) -> str:
+    return f"Cannot tell whether the candidate's value is above {threshold:.5g}"
+
+
+def _why_open(lower: Bound | None, upper: Bound | None, threshold: float) -> str:
+    believed = [bound for bound in (lower, upper) if bound is not None]
+    if len(believed) == 2:
+        return (
+            f"The threshold lies between the bounds: {_between(lower, upper)}. More logs, or logs of a policy closer "
+            f"to the candidate, would narrow them. {_promises(believed)}"
+        )
+    (only,) = believed
+    other = "upper" if only.side == "lower" else "lower"
+    return (
+        f"The {only.side} bound, {only.value:.5g}, does not settle it and there is no {other} bound to believe. "
+        f"{_promises(believed)}"
+    )
+
+
+def _between(lower: Bound | None, upper: Bound | None) -> str:
+    """The bounds as one phrase, with level and side."""
+    if lower is not None and upper is not None:
+        return f"{lower.value:.5g} ≤ value ≤ {upper.value:.5g}, each side with {_level(lower)} confidence"
+    only = lower or upper
+    assert only is not None
+    side = "at least" if only.side == "lower" else "at most"
+    return f"The candidate's value is {side} {only.value:.5g}, with {_level(only)} confidence ({only.guarantee})"
+
+
+def _promises(bounds: Sequence[Bound]) -> str:
+    """What the bounds promise, and what they rest on."""
+    said = [
+        _promise([bound for bound in bounds if bound.guarantee == kind])
+        for kind in ("exact", "approximate")
+        if any(bound.guarantee == kind for bound in bounds)
+    ]
+    model = [bound.side for bound in bounds if bound.estimator == "mb"]
+    return " ".join([*said, *([f"The {' and '.join(model)} bound rests on the fitted model alone."] if model else [])])
+
+
+def _promise(bounds: Sequence[Bound]) -> str:
+    """What bounds of one kind promise."""
+    error = f"{1 - bounds[0].confidence:.4g}"
+    who = f"The {bounds[0].side} bound is" if len(bounds) == 1 else "Both bounds are"
+    if bounds[0].guarantee == "exact":
+        return (
+            f"{who} exact: the error rate is at most {error} at any number of episodes, if what was declared is true."
+        )
+    return (
+        f"{who} approximate: the error rate tends to {error} as the logs grow, with no promise at "
+        f"{bounds[0].n_trajectories} episodes."
+    )
+
+
+def _level(bound: Bound) -> str:
+    return f"{100 * bound.confidence:.6g}%"

@@ -1,0 +1,68 @@
+"""Evaluations that call for different reports: clear yes, clear no, cannot tell, broken overlap, and some corners."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+import tightrope
+from tightrope.domains import situations, small
+
+
+@cache
+def report_of(name: str) -> tightrope.Evaluation:
+    return MAKERS[name]()
+
+
+def _walker(threshold: float) -> tightrope.Evaluation:
+    problem = small("walker")
+    data = problem.logs(1000, rng=np.random.default_rng(0))
+    return tightrope.evaluate(data, problem.candidate, threshold=threshold)
+
+
+def _broken() -> tightrope.Evaluation:
+    """The logs hold one action per state, the candidate mostly takes the other."""
+    problem = situations()[3]
+    return tightrope.evaluate(problem.logs(300, rng=np.random.default_rng(1)), problem.candidate, threshold=2.0)
+
+
+def _heavy() -> tightrope.Evaluation:
+    """Forty steps apart: one trajectory carries everything, bounds are infinite."""
+    rng = np.random.default_rng(0)
+    n, horizon = 30, 40
+    action = rng.integers(2, size=n * horizon)
+    columns = {
+        "episode": np.repeat([f"<script>alert({i})</script>" for i in range(n)], horizon),
+        "t": np.tile(np.arange(horizon), n),
+        "action": action,
+        "reward": rng.random(n * horizon),
+        "behavior_prob": np.full(n * horizon, 0.5),
+        "eval_prob": np.where(action == 1, 0.99, 0.01),
+    }
+    return tightrope.evaluate(tightrope.read(columns), threshold=20.0)
+
+
+def _unsupported() -> tightrope.Evaluation:
+    """No logged episode could have come from the candidate: there are no ratios, only a model."""
+    problem = situations()[2]
+    return tightrope.evaluate(problem.logs(200, rng=np.random.default_rng(1)), problem.candidate)
+
+
+def _every_method() -> tightrope.Evaluation:
+    """One step, no threshold, all methods: the longest forest."""
+    problem = small("clinic")
+    data = problem.logs(300, rng=np.random.default_rng(1))
+    methods = list(tightrope.bounds.METHODS)
+    return tightrope.evaluate(data, problem.candidate, methods=methods, max_ratio=4.5, true_value=problem.true_value)
+
+
+MAKERS = {
+    "clear yes": lambda: _walker(-14.0),
+    "clear no": lambda: _walker(-9.0),
+    "cannot tell": lambda: _walker(-10.8),
+    "broken overlap": _broken,
+    "one heavy trajectory": _heavy,
+    "no common support": _unsupported,
+    "every method": _every_method,
+}
