@@ -3,13 +3,22 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check coverage bias bench clean
+.PHONY: demo test check browser coverage bias bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
 
-test: check
+test: check browser
 	$(BIN)/python -m pytest
+
+# The tests look at reports in a real browser; on a bare Debian machine it is fetched.
+browser:
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null 2>&1 || { \
+		if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+			apt-get update -qq && apt-get install -y -qq chromium; \
+		else \
+			echo "The tests need a browser: install chromium (Debian: apt-get install chromium)." >&2; exit 1; \
+		fi; }
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks
