@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.errors import DataError
+from tightrope.readers.aliases import fix
 
 Values = npt.NDArray[Any]
 
@@ -73,12 +74,13 @@ def is_rollout(source: Any) -> bool:
     return all(hasattr(source, name) for name in _ROLLOUT)
 
 
-def rollout_columns(source: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+def rollout_columns(source: Any, ended_for_good: bool) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The steps of each environment in turn, cut where an episode starts.
 
     An episode that was already under way when the buffer started is left out: where it began is not known. One still
-    under way at the buffer's end is incomplete. ``done`` says that an episode ended; for good or by a time limit is not
-    kept, and in the second case the buffer's last reward has the critic's value added to it.
+    under way at the buffer's end is incomplete. ``done`` says that an episode ended. Where a time limit ended it, the
+    critic's value has been added to the last reward, and nothing in the buffer says where that was: so the user has to
+    say that no time limit did.
     """
     starts = np.asarray(source.episode_starts, dtype=bool)
     if starts.ndim != 2:
@@ -103,12 +105,16 @@ def rollout_columns(source: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     if not known.any():
         raise DataError("no episode starts within the rollout buffer; collect longer rollouts")
     columns = {name: values[known] for name, values in columns.items()}
+    if columns["done"].any() and not ended_for_good:
+        raise DataError(
+            "episodes end within the rollout buffer, and where a time limit ended one, Stable-Baselines3 has added the "
+            "critic's value to its last reward without saying where. If none was ended by a time limit, say so: "
+            f"{fix('terminated', 'done')}; otherwise log the environment's own rewards"
+        )
     left = len(starts_at) - int(begins[starts_at].sum())
     said = ["a rollout buffer, as Stable-Baselines3 holds it"]
     if left:
         said.append(f"{left} episodes already under way when the buffer started were left out")
-    if columns["done"].any():
-        said.append("where a time limit ended an episode, the last reward has the critic's value added to it")
     return columns, tuple(said)
 
 

@@ -53,7 +53,7 @@ def read(
     """
     if incomplete not in ("error", "terminate", "drop"):
         raise DataError(f'incomplete is {incomplete!r}; "error", "terminate" or "drop"')
-    opened = open_source(source)
+    opened = open_source(source, columns or {})
     logs = Columns(opened.table, opened.broken, columns, opened.one_step if one_step is None else one_step)
     rewards = logs.rewards()
     states, actions = logs.vector("state"), logs.vector("action", labels=True)

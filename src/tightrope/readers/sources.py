@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tightrope.readers import buffers, dicts, minari
+from tightrope.readers.aliases import ColumnMap
 from tightrope.readers.tables import to_parts
 
 
@@ -20,12 +21,12 @@ class Source:
     said: tuple[str, ...] = ()
 
 
-def open_source(source: Any) -> Source:
+def open_source(source: Any, given: ColumnMap) -> Source:
     """The rows of whatever it is; other libraries are recognised by their attributes and not imported."""
     if minari.recognised(source):
         return Source(*to_parts(minari.columns(source)), None, ("a Minari dataset",))
     if buffers.is_rollout(source):
-        columns, said = buffers.rollout_columns(source)
+        columns, said = buffers.rollout_columns(source, given.get("terminated") == "done")
         return Source(*to_parts(columns), None, said)
     if buffers.is_episodes(source):
         return Source(*to_parts(buffers.episode_columns(source)), None, ("episodes, as d3rlpy holds them",))
