@@ -12,7 +12,7 @@ from tightrope.api import (
 from tightrope.dataset import TrajectoryDataset
 from tightrope.errors import BoundError, DataError, NoOverlapError, PolicyError, StudyError, TightropeError
 from tightrope.evaluation import Evaluation
-from tightrope.policies import StatePolicy
+from tightrope.policies import StatePolicy, softened
 from tightrope.policy import (
     CallablePolicy,
     DeterministicControl,
@@ -66,6 +66,7 @@ __all__ = [
     "interval",
     "lower_bound",
     "read",
+    "softened",
     "statistic",
     "upper_bound",
     "write",
