@@ -144,9 +144,7 @@ class TrajectoryDataset:
             index = np.arange(self.n_trajectories)[np.asarray(episodes)]
         except IndexError as error:
             raise DataError(f"no such episodes; positions run from 0 to {self.n_trajectories - 1}: {error}") from error
-        lengths = self.lengths[index]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        steps = np.repeat(self.offsets[index] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        offsets, steps = np.concatenate([[0], np.cumsum(self.lengths[index])]), self.steps_of(index)
 
         def pick(values: npt.NDArray[Any] | None, at: IntArray) -> npt.NDArray[Any] | None:
             return None if values is None else values[at]
@@ -167,6 +165,12 @@ class TrajectoryDataset:
     def steps(self, start: int, stop: int) -> slice:
         """Where the steps of episodes start..stop lie in the flat arrays."""
         return slice(int(self.offsets[start]), int(self.offsets[stop]))
+
+    def steps_of(self, episodes: IntArray) -> IntArray:
+        """Where the steps of the given episodes are, one episode after the other."""
+        lengths = self.lengths[episodes]
+        shift = self.offsets[episodes] - (np.cumsum(lengths) - lengths)
+        return np.repeat(shift, lengths) + np.arange(lengths.sum())
 
     def pad(self, flat: Array, start: int, stop: int) -> Array:
         """Values of the steps of episodes start..stop as rows (stop - start, horizon), 0 after an episode's end.

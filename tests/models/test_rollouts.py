@@ -10,6 +10,7 @@ import pytest
 from tests.models.systems import CANDIDATE, DISCOUNT, UP, logs, problem, square_reward, walks
 from tests.models.test_regression import rows
 from tightrope.dataset import TrajectoryDataset
+from tightrope.estimators.doubly_robust import cross_fitted
 from tightrope.models import rollouts
 from tightrope.models.lanes import Bank, trajectory_key
 from tightrope.models.regression import LinearModel, PolynomialModel
@@ -204,3 +205,25 @@ def test_the_discount_and_horizon_count_from_the_step():
     np.testing.assert_allclose(v, expected)
     times = LinearModel(reward=lambda s, a, after, t: t).prepare(Problem(data, CANDIDATE), anchor="low")
     assert times.values(np.ones((1, 2)))[0] == pytest.approx(sum(t * DISCOUNT**t for t in range(5)))
+
+
+@pytest.mark.parametrize("made", [problem(reward=square_reward), Problem(walks(), UP)], ids=["full", "ended"])
+def test_only_the_wanted_trajectories_are_rolled_out(made):
+    """Their values are those they would have had among all the others; the others are left out."""
+    model = SQUARE if made.policy is CANDIDATE else LinearModel()
+    n = made.dataset.n_trajectories
+    whole, part = model.prepare(made, anchor="low"), model.prepare(made, anchor="low")
+    wanted = np.arange(n) % 3 == 1
+    steps = np.repeat(wanted, made.dataset.lengths)
+    for every, some in zip(whole.control_variates(np.ones(n)), part.control_variates(np.ones(n), wanted), strict=True):
+        np.testing.assert_allclose(some[steps], every[steps], rtol=1e-9)
+        assert np.isnan(some[~steps]).all()
+    assert part.n_rolled * made.dataset.n_steps == whole.n_rolled * steps.sum()
+
+
+def test_cross_fitting_rolls_out_no_more_than_a_shared_model():
+    made = problem(reward=square_reward)
+    shared, cross = (SQUARE.prepare(made, anchor="low") for _ in range(2))
+    shared.control_variates(np.ones(30))
+    cross_fitted(made.dataset, cross, 5)
+    assert cross.n_rolled == shared.n_rolled

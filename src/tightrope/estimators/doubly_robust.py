@@ -18,9 +18,9 @@ from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import TightropeError
 from tightrope.estimators.base import Anchor
 from tightrope.estimators.model_based import ModelStatistic
-from tightrope.estimators.refit import Refitted
+from tightrope.estimators.refit import Refitted, RefittedAtOnce
 from tightrope.estimators.weighing import Weighing
-from tightrope.models import Model, PreparedModel
+from tightrope.models import BatchedModel, Model, PreparedModel
 from tightrope.models import model as find_model
 from tightrope.problem import Problem
 from tightrope.statistic import SumStatistic
@@ -65,6 +65,9 @@ class _DoublyRobust:
             return self._weighing(data, td_errors(data, *values), values[1][data.offsets[:-1]]).statistic(problem)
 
         if self.fit == "refit":
+            zero = self._weighing(data, np.zeros(data.n_steps), np.zeros(data.n_trajectories))
+            if isinstance(prepared, BatchedModel) and problem.behavior is None:
+                return ModelStatistic(RefittedAtOnce(prepared, problem, zero))
             return ModelStatistic(Refitted(prepared, statistic))
         if self.fit == "shared" or data.n_trajectories < 2:
             return statistic(prepared.control_variates(np.ones(data.n_trajectories)))
@@ -109,7 +112,7 @@ def cross_fitted(data: TrajectoryDataset, prepared: PreparedModel, folds: int) -
         others = (fold != k).astype(np.float64)
         if not others.any():  # a single identity: nothing else to fit on
             others = np.ones(len(fold))
-        q, v = prepared.control_variates(others)
+        q, v = prepared.control_variates(others, fold == k)
         q_values[of_step == k], state_values[of_step == k] = q[of_step == k], v[of_step == k]
     return q_values, state_values
 

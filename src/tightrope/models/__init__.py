@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tightrope.errors import TightropeError
-from tightrope.models.base import Evaluated, Model, PreparedModel, SmoothModel
+from tightrope.models.base import BatchedModel, Evaluated, Model, PreparedModel, SmoothModel
 from tightrope.models.given import GivenValues
 from tightrope.models.regression import LinearModel, PolynomialModel
 from tightrope.models.simulator import RegressorModel, SimulatorModel
@@ -44,6 +44,7 @@ def has_tabular(problem: Problem) -> bool:
 
 __all__ = [
     "MODELS",
+    "BatchedModel",
     "Evaluated",
     "GivenValues",
     "LinearModel",

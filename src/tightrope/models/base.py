@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from tightrope.dataset import Array
+from tightrope.dataset import Array, BoolArray
 from tightrope.problem import Problem
 
 
@@ -42,10 +42,24 @@ class Evaluated(Protocol):
 class PreparedModel(Evaluated, Protocol):
     """A model that can be fitted under any weights."""
 
-    def control_variates(self, weights: Array) -> tuple[Array, Array]:
+    def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
         """q̂_t(S_t, A_t) and v̂_t(S_t) of every logged step, (N,) each, in the model fitted under weights (n,).
 
-        Always with v̂_t(s) = E_{a ~ π_e} q̂_t(s, a), which keeps DR consistent however wrong the model is.
+        Always with v̂_t(s) = E_{a ~ π_e} q̂_t(s, a), which keeps DR consistent however wrong the model is. Where only
+        the trajectories ``wanted`` (n,) matter, the steps of others may be left NaN.
+        """
+        ...
+
+
+@runtime_checkable
+class BatchedModel(Protocol):
+    """A prepared model that corrects many refits at once, faster than by their control variates one by one."""
+
+    def correction_sums(self, weights: Array, factors: Array) -> Array:
+        """What DR and WDR sum under each row, in the model of that row: (rows, n) to (rows, 1 + horizon).
+
+        First Σ_i w_i v̂_0(S_0), then for every time Σ_i w_i f_t δ_t with δ_t = r_t − q̂_t + γ v̂_{t+1}, v̂ = 0 after an
+        episode's last step; factors f (N,).
         """
         ...
 

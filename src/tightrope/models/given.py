@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.dataset import Array
+from tightrope.dataset import Array, BoolArray
 from tightrope.errors import DataError, PolicyError
 from tightrope.models.tabular import numbered
 from tightrope.policy import DiscretePolicy
@@ -73,7 +73,7 @@ class PreparedGiven:
             )  # not @: rows alike bit by bit
         return result
 
-    def control_variates(self, weights: Array) -> tuple[Array, Array]:
+    def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
         """As given."""
         return self.q_values, self.state_values
 

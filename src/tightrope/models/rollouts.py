@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.dataset import Array, BoolArray
+from tightrope.dataset import Array, BoolArray, IntArray
 from tightrope.errors import DataError
 from tightrope.models.lanes import Bank, Lanes, Starts, trajectory_key
 from tightrope.models.transitions import Outcome, Transitions, outcome
@@ -122,8 +122,8 @@ class RolloutModel:
             result: Array = totals / weights.sum(axis=1)
         return result
 
-    def control_variates(self, weights: Array) -> tuple[Array, Array]:
-        """q̂_t(S_t, A_t) and v̂_t(S_t) of every logged step, (N,) each, by roll-outs over the steps left.
+    def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
+        """q̂_t(S_t, A_t) and v̂_t(S_t) of every wanted step, (N,) each, by roll-outs over the steps left; else NaN.
 
         Both use the noise of the step's trajectory from its time on; v̂'s first action comes from the candidate, so that
         v̂ = E_a q̂ but for the Monte Carlo error, which the logged action knows nothing of.
@@ -133,10 +133,12 @@ class RolloutModel:
         dynamics = self.fit(np.asarray(weights, dtype=np.float64)[None])
         if not dynamics.fitted[0]:
             return q, v
-        for chunk in self._chunks(LANES // data.horizon):
-            bank, steps = self._bank(chunk), data.steps(chunk.start, chunk.stop)
-            order = steps.start + np.argsort(data.times[steps], kind="stable")
-            banks = np.searchsorted(data.offsets, order, side="right") - 1 - chunk.start
+        episodes = np.arange(data.n_trajectories) if wanted is None else np.flatnonzero(wanted)
+        for chunk in self._chunks(LANES // data.horizon, len(episodes)):
+            bank, steps = self._bank(episodes[chunk]), data.steps_of(episodes[chunk])
+            places = np.argsort(data.times[steps], kind="stable")
+            banks = np.repeat(np.arange(chunk.stop - chunk.start), data.lengths[episodes[chunk]])[places]
+            order = steps[places]
             start = Starts(self.transitions.states[order], data.times[order], banks)
             v[order] = self._roll(dynamics, bank, start)[0].mean(axis=1)
             start = Starts(start.states, start.times, banks, actions[order])
@@ -164,8 +166,8 @@ class RolloutModel:
         """(rows, trajectories, returns (rows, m, n_rollouts)) from every trajectory's start, block by block."""
         data, size = self.transitions.data, self.settings.n_rollouts
         n_rows = len(dynamics.fitted)
-        for chunk in self._chunks(CHUNK_LANES):
-            bank, m = self._bank(chunk), chunk.stop - chunk.start
+        for chunk in self._chunks(CHUNK_LANES, data.n_trajectories):
+            bank, m = self._bank(np.arange(chunk.start, chunk.stop)), chunk.stop - chunk.start
             start = self.transitions.states[data.offsets[chunk]]
             starts = Starts(start, np.zeros(m, dtype=np.int64), np.arange(m))
             width = max(1, LANES // (m * size))
@@ -173,23 +175,23 @@ class RolloutModel:
                 rows = slice(first, min(first + width, n_rows))
                 yield rows, chunk, self._roll(dynamics.take(rows), bank, starts)
 
-    def _chunks(self, lanes: int) -> Iterator[slice]:
-        """Ranges of trajectories: at most ``lanes`` roll-outs and BANK_BYTES of noise each."""
-        n, pairs = self.n_trajectories, self.settings.n_rollouts // 2
+    def _chunks(self, lanes: int, count: int) -> Iterator[slice]:
+        """Ranges of so many trajectories: at most ``lanes`` roll-outs and BANK_BYTES of noise each."""
+        pairs = self.settings.n_rollouts // 2
         noise = 8 * self.transitions.data.horizon * pairs * self._width
         size = max(1, min(lanes // (2 * pairs), BANK_BYTES // noise))
-        for first in range(0, n, size):
-            yield slice(first, min(first + size, n))
+        for first in range(0, count, size):
+            yield slice(first, min(first + size, count))
 
     @property
     def _width(self) -> int:
         return 1 + self.actor.noise_width + self.noise_width  # the first is for the end
 
-    def _bank(self, chunk: slice) -> Bank:
+    def _bank(self, episodes: IntArray) -> Bank:
         ids = self.transitions.data.episode_ids
         assert ids is not None
         shape = (self.transitions.data.horizon, self.settings.n_rollouts // 2, self._width)
-        return Bank.of([trajectory_key(i) for i in ids[chunk].tolist()], self.settings.seed, shape)
+        return Bank.of([trajectory_key(i) for i in ids[episodes].tolist()], self.settings.seed, shape)
 
     def _roll(self, dynamics: Dynamics, bank: Bank, starts: Starts) -> Array:
         """Discounted returns from each start to the horizon, (rows, K, n_rollouts)."""

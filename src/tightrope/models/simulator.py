@@ -118,7 +118,7 @@ class SimulatorValues:
     def _variates(self) -> tuple[Array, Array]:
         return self.rollouts.control_variates(np.ones(self.n_trajectories))
 
-    def control_variates(self, weights: Array) -> tuple[Array, Array]:
+    def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
         """q̂ and v̂ of every logged step, (N,) each; the same whatever the weights."""
         return self._variates
 

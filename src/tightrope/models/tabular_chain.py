@@ -1,4 +1,4 @@
-"""What of a tabular model does not change with the weights: who met what, and where the candidate can get to."""
+"""What of a tabular model does not change with the weights: who met what and when, where the candidate can get to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.dataset import IntArray
+from tightrope.dataset import Array, IntArray
 
 if TYPE_CHECKING:
     from tightrope.models.tabular_data import TabularData
@@ -30,6 +30,36 @@ class Meetings:
         order = np.argsort(kinds, kind="stable")
         edges = np.searchsorted(kinds[order], np.arange(n_kinds + 1))
         return cls(edges, trajectories[order].astype(np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """The logged steps sorted by time, as the induction backwards meets them."""
+
+    order: IntArray  # (N,): which step each is
+    edges: IntArray  # (L+1,): the steps of each time
+    trajectories: Index  # (N,)
+    pairs: Index  # (N,)
+    nexts: Index  # (N,): the state that the trajectory acts in next; S where it acts no more
+    rewards: Array  # (N,)
+
+    @classmethod
+    def of(cls, data: TabularData) -> Timeline:
+        """Sort the steps."""
+        horizon, n_states, n_actions = data.probs.shape
+        times = np.arange(len(data.kinds)) - np.repeat(data.offsets[:-1], np.diff(data.offsets))
+        order = np.argsort(times, kind="stable")
+        pairs = data.kind_pair[data.kinds]
+        nexts = np.append(pairs[1:] // n_actions, n_states)
+        nexts[data.offsets[1:] - 1] = n_states
+        return cls(
+            order,
+            np.searchsorted(times[order], np.arange(horizon + 1)),
+            _index(data.trajectories[order]),
+            pairs[order],
+            _index(nexts[order]),
+            data.kind_reward[data.kinds[order]],
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tightrope.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.errors import DataError
-from tightrope.models.tabular_chain import Chain, Index, Meetings
+from tightrope.models.tabular_chain import Chain, Index, Meetings, Timeline
 
 if TYPE_CHECKING:
     from tightrope.models.tabular_fit import TabularFit
@@ -111,6 +111,11 @@ class TabularData:
         return Meetings.of(self.starts, np.arange(self.n_trajectories), self.probs.shape[1])
 
     @cached_property
+    def timeline(self) -> Timeline:
+        """The steps sorted by time."""
+        return Timeline.of(self)
+
+    @cached_property
     def chain(self) -> Chain:
         """Where the candidate can get to."""
         return Chain.of(self)
@@ -118,30 +123,33 @@ class TabularData:
     def values(self, weights: Array) -> Array:
         """The candidate's value in the model of each row of weights, by exact backward induction."""
         result = np.empty(len(weights))
-        for rows, fit in self._fits(weights):
-            result[rows] = fit.value()[: rows.stop - rows.start]
+        for rows, block in self._blocks(weights):
+            result[rows] = self._fit(block).value()[: rows.stop - rows.start]
         return result
 
-    def control_variates(self, weights: Array) -> tuple[Array, Array]:
+    def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
         """q̂_t(S_t, A_t) and v̂_t(S_t) of every step under weights (n,)."""
-        ((_, fit),) = self._fits(weights[None])
-        pair = self.kind_pair[self.kinds]
-        state = pair // self.probs.shape[2]
-        times = np.arange(len(pair)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
-        order = np.argsort(times, kind="stable")
-        ends = np.searchsorted(times[order], np.arange(len(self.probs) + 1))
-        q_values, state_values = np.empty(len(pair)), np.empty(len(pair))
-        for t, q, v, _ in fit.backwards():
-            steps = order[ends[t] : ends[t + 1]]
-            q_values[steps] = q[pair[steps], 0]
-            state_values[steps] = v[state[steps], 0]
+        ((_, block),) = self._blocks(weights[None])
+        line = self.timeline
+        q_values, state_values = np.empty(len(line.order)), np.empty(len(line.order))
+        for t, q, v, _ in self._fit(block).backwards():
+            now = slice(line.edges[t], line.edges[t + 1])
+            q_values[line.order[now]] = q[line.pairs[now], 0]
+            state_values[line.order[now]] = v[line.pairs[now] // self.probs.shape[2], 0]
         return q_values, state_values
+
+    def correction_sums(self, weights: Array, factors: Array) -> Array:
+        """Σ_i w_i v̂_0(S_0) and, for every time, Σ_i w_i f_t δ_t under each row, (rows, 1 + horizon)."""
+        result, in_order = np.empty((len(weights), 1 + len(self.probs))), factors[self.timeline.order]
+        for rows, block in self._blocks(weights):
+            result[rows] = self._fit(block).correction_sums(block, in_order).T[: rows.stop - rows.start]
+        return result
 
     def influences(self, weights: Array) -> Array:
         """∂value/∂w_i under each row of weights, (rows, n)."""
         result = np.empty(weights.shape)
-        for rows, fit in self._fits(weights):
-            result[rows] = fit.slopes().T[: rows.stop - rows.start]
+        for rows, block in self._blocks(weights):
+            result[rows] = self._fit(block).slopes().T[: rows.stop - rows.start]
         return result
 
     def simulated_values(self, n_resamples: int, *, seed: int) -> Array:
@@ -182,21 +190,26 @@ class TabularData:
 
         About a third of all resamples lose the latter.
         """
-        ((_, fit),) = self._fits(np.ones((1, self.n_trajectories)))
+        ((_, block),) = self._blocks(np.ones((1, self.n_trajectories)))
         n_pairs = self.probs.shape[1] * self.probs.shape[2]
         held = np.unique(self.kind_pair[self.kinds].astype(np.int64) * self.n_trajectories + self.trajectories)
         holders = np.bincount(held // self.n_trajectories, minlength=n_pairs)
-        steps, unseen, fragile = fit.occupancies(holders == 1)
+        steps, unseen, fragile = self._fit(block).occupancies(holders == 1)
         return (unseen / steps, fragile / steps) if steps > 0 else (0.0, 0.0)
 
-    def _fits(self, weights: Array) -> Iterator[tuple[slice, TabularFit]]:
-        """Models of (rows, n) weights, a block of lanes at a time; the last block is padded with its last row."""
-        from tightrope.models.rows import LANES, lanes
+    def _fit(self, block: Array) -> TabularFit:
+        """The models of a block of weights (n, lanes)."""
         from tightrope.models.tabular_fit import TabularFit
+
+        return TabularFit.of(self, block)
+
+    def _blocks(self, weights: Array) -> Iterator[tuple[slice, Array]]:
+        """Weights (rows, n) as blocks (n, lanes); the last one is padded with its last row."""
+        from tightrope.models.rows import LANES, lanes
 
         for first in range(0, len(weights), LANES):
             rows = slice(first, min(first + LANES, len(weights)))
             block = lanes(self.n_trajectories)
             block[:, : rows.stop - first] = weights[rows].T
             block[:, rows.stop - first :] = weights[rows.stop - 1][:, None]
-            yield rows, TabularFit.of(self, block)
+            yield rows, block

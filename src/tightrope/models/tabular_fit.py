@@ -135,6 +135,30 @@ class TabularFit:
             result: Array = (start_counts * first).sum(axis=0) / start_counts.sum(axis=0)
         return result
 
+    def correction_sums(self, weights: Array, factors: Array) -> Array:
+        """Σ_i w_i v̂_0(S_0), then Σ_i w_i f_t δ_t of every time, (1 + horizon, lanes); factors (N,) sorted by time."""
+        data, line = self.data, self.data.timeline
+        result = lanes(1 + len(data.probs))
+        for t, q, values, ahead in self.backwards():
+            kernels.correct(
+                weights,
+                line.edges[t],
+                line.edges[t + 1],
+                line.trajectories,
+                line.pairs,
+                line.nexts,
+                line.rewards,
+                factors,
+                data.discount,
+                q,
+                ahead,
+                1 + t,
+                result,
+            )
+            if t == 0:
+                result[0] = (self.start_counts * values[:-1]).sum(axis=0)
+        return result
+
     def slopes(self) -> Array:
         """∂V̂/∂w_i of each trajectory and lane, (n, lanes): occupancies forwards against values backwards."""
         data = self.data

@@ -190,6 +190,30 @@ def state_values(q: Any, probs: Any, out: Any) -> None:
 
 
 @njit(cache=True)
+def correct(
+    weights: Any,
+    first: Any,
+    stop: Any,
+    trajectories: Any,
+    pairs: Any,
+    nexts: Any,
+    rewards: Any,
+    factors: Any,
+    discount: Any,
+    q: Any,
+    ahead: Any,
+    place: Any,
+    out: Any,
+) -> None:
+    """Σ w f (r − q(s, a) + γ v(s')) over steps first..stop, all of one time, to out[place]."""
+    total = splat(0.0)
+    for i in range(first, stop):
+        delta = rewards[i] - load(q, pairs[i]) + discount * load(ahead, nexts[i])
+        total = total + (factors[i] * load(weights, trajectories[i])) * delta
+    store(out, place, total)
+
+
+@njit(cache=True)
 def occupy(
     arcs: Any,
     arc_next: Any,
