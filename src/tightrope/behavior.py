@@ -75,7 +75,7 @@ class BehaviorModel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """Fits under rows of weights, each made once as long as there is room to keep it."""
+    """Fits under rows of weights, each made once as long as there is room to keep it; the oldest make way."""
 
     behavior: PreparedBehavior
     kept: dict[bytes, Array] = field(default_factory=dict)
@@ -86,6 +86,7 @@ class Fits:
         found = self.kept.get(key)
         if found is None:
             found = self.behavior.fit(weights)
-            if (len(self.kept) + 1) * found.nbytes <= KEPT_BYTES:
-                self.kept[key] = found
+            while self.kept and (len(self.kept) + 1) * found.nbytes > KEPT_BYTES:
+                del self.kept[next(iter(self.kept))]
+            self.kept[key] = found
         return found

@@ -6,12 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from tightrope.behavior import BehaviorModel
+from tightrope.behaviors.classifier import ClassifierBehavior
+from tightrope.behaviors.gaussian import GaussianRegression
+from tightrope.behaviors.logistic import LogisticBehavior
 from tightrope.behaviors.tabular import TabularBehavior
 from tightrope.dataset import TrajectoryDataset
 from tightrope.errors import TightropeError
 
 BEHAVIORS: dict[str, Callable[[], BehaviorModel]] = {
     "tabular": TabularBehavior,
+    "logistic": LogisticBehavior,
+    "gaussian": GaussianRegression,
 }
 
 
@@ -31,8 +36,10 @@ def behavior(chosen: Any, dataset: TrajectoryDataset) -> BehaviorModel | None:
     if hasattr(chosen, "prepare") and hasattr(chosen, "name"):
         made: BehaviorModel = chosen
         return made
+    if hasattr(chosen, "fit"):
+        return ClassifierBehavior(chosen)
     raise TightropeError(
-        f"behavior is a {type(chosen).__name__}; give a name ({', '.join(BEHAVIORS)}) or a behaviour model"
+        f"behavior is a {type(chosen).__name__}; give a name ({', '.join(BEHAVIORS)}) a behaviour model or a classifier"
     )
 
 
@@ -43,4 +50,12 @@ def _suited(dataset: TrajectoryDataset) -> str:
     return "tabular" if states is None or (states.ndim == 1 and states.dtype.kind != "f") else "logistic"
 
 
-__all__ = ["BEHAVIORS", "BehaviorModel", "TabularBehavior", "behavior"]
+__all__ = [
+    "BEHAVIORS",
+    "BehaviorModel",
+    "ClassifierBehavior",
+    "GaussianRegression",
+    "LogisticBehavior",
+    "TabularBehavior",
+    "behavior",
+]

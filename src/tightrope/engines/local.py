@@ -117,10 +117,8 @@ def replicate(
             for job, square in zip(sums, squares, strict=True):
                 job.errors.append(np.sqrt(square * draws / max(draws - 1, 1)))
     finished = iter(sums)
-    return [
-        next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else _by_rows(s, walk, standard_errors)
-        for s in statistics
-    ]
+    others = iter(_by_rows([s for s in statistics if not isinstance(s, SumStatistic)], walk, standard_errors))
+    return [next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else next(others) for s in statistics]
 
 
 class _Sums:
@@ -192,30 +190,45 @@ class _Sums:
         return Replicates(n, estimate, values, None, error, scale * np.concatenate(self.errors))
 
 
-def _by_rows(statistic: Statistic, walk: Walk, standard_errors: bool) -> Replicates:
-    """For a statistic that does not reduce to sums: call it on whole weight rows."""
+def _by_rows(statistics: Sequence[Statistic], walk: Walk, standard_errors: bool) -> list[Replicates]:
+    """For statistics that do not reduce to sums: call them on whole weight rows, all on a tile before the next one."""
     n, scheme = walk.n_trajectories, walk.scheme
+    jobs = [_Rows(statistic, standard_errors) for statistic in statistics]
     size = max(1, min(TILE_ROWS, SLAB_BYTES // (8 * n)))
-    values: list[Array] = []
-    errors: list[Array] = []
-    for first in range(0, walk.n_resamples, size):
+    for first in range(0, walk.n_resamples if jobs else 0, size):
         weights = np.empty((min(size, walk.n_resamples - first), n))
         left = scheme.start(n, len(weights))
         scheme.fill(weights, left, seed=walk.seed, trajectory=0, replicate=first, n=n)
-        values.append(statistic(weights))
-        if standard_errors:
-            found = _standard_errors(statistic, weights, scheme.draws(n))
-            standard_errors = found is not None
-            errors += [] if found is None else [found]
-        if walk.progress is not None:
-            walk.progress((first + len(weights)) / walk.n_resamples)
-    scale, estimate = scheme.scale(n), float(statistic(np.ones(n)))
-    result = Replicates(n, estimate, _spread(estimate, np.concatenate(values), scale))
-    if not errors:
-        return result
-    error = _standard_errors(statistic, np.ones((1, n)), n)
-    assert error is not None
-    return replace(result, standard_error=float(error[0]), standard_errors=scale * np.concatenate(errors))
+        for number, job in enumerate(jobs):
+            job.add(weights, scheme.draws(n))
+            if walk.progress is not None:
+                walk.progress((first + len(weights) * (number + 1) / len(jobs)) / walk.n_resamples)
+    return [job.result(n, scheme.scale(n)) for job in jobs]
+
+
+class _Rows:
+    """One statistic's values, row by row, and its standard errors where it offers them."""
+
+    def __init__(self, statistic: Statistic, standard_errors: bool):
+        self.statistic, self.wanted = statistic, standard_errors
+        self.values: list[Array] = []
+        self.errors: list[Array] = []
+
+    def add(self, weights: Array, draws: int) -> None:
+        """Call it on some rows."""
+        self.values.append(self.statistic(weights))
+        found = _standard_errors(self.statistic, weights, draws) if self.wanted else None
+        self.wanted = found is not None
+        self.errors += [] if found is None else [found]
+
+    def result(self, n: int, scale: float) -> Replicates:
+        estimate = float(self.statistic(np.ones(n)))
+        result = Replicates(n, estimate, _spread(estimate, np.concatenate(self.values), scale))
+        if not self.errors:
+            return result
+        error = _standard_errors(self.statistic, np.ones((1, n)), n)
+        assert error is not None
+        return replace(result, standard_error=float(error[0]), standard_errors=scale * np.concatenate(self.errors))
 
 
 def _standard_errors(statistic: Statistic, weights: Array, draws: int) -> Array | None:

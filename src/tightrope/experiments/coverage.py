@@ -126,9 +126,10 @@ def _error(values: Array) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def _gather(
+def gather(
     job: Callable[[Any], Outcomes], work: Sequence[Task | ModelTask], workers: int, label: str
 ) -> dict[tuple[str, int], Outcomes]:
+    """Results of all tasks by problem and size, from several processes."""
     from rich.progress import track
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers are the parallelism
@@ -150,12 +151,12 @@ def main(
 ) -> None:
     """Measure error rates on the small problems and write the tables."""
     work = list(tasks(trials, SIZES, CORE, methods=tuple(METHODS), estimators=SAMPLING))
-    measured = _gather(run, work, workers, "error rates")
+    measured = gather(run, work, workers, "error rates")
     exact = ("anderson", "cut", "betting")
     settings = {"methods": exact, "estimators": ("is", "pdis"), "side": "lower"}
     grid = list(tasks(efficiency_trials, EFFICIENCY_SIZES, EFFICIENCY_PROBLEMS, **settings))
-    compared = _gather(run, grid, workers, "exact bounds")
-    modelled = _gather(model_coverage.run, model_tasks(model_trials), workers, "models")
+    compared = gather(run, grid, workers, "exact bounds")
+    modelled = gather(model_coverage.run, model_tasks(model_trials), workers, "models")
     text = render(
         [cell for (name, n), found in measured.items() for cell in cells(name, n, found)],
         [row for (name, n), found in compared.items() for row in efficiency(name, n, found)],
