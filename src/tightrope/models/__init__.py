@@ -10,6 +10,7 @@ from tightrope.models.given import GivenValues
 from tightrope.models.regression import LinearModel, PolynomialModel
 from tightrope.models.simulator import RegressorModel, SimulatorModel
 from tightrope.models.tabular import TabularModel
+from tightrope.models.tabular_rollouts import Rollouts
 from tightrope.policy import DiscretePolicy
 from tightrope.problem import Problem
 
@@ -52,6 +53,7 @@ __all__ = [
     "PolynomialModel",
     "PreparedModel",
     "RegressorModel",
+    "Rollouts",
     "SimulatorModel",
     "SmoothModel",
     "TabularModel",

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
 from tightrope.models.tabular_data import TabularData
+from tightrope.models.tabular_rollouts import Rollouts
 from tightrope.policy import DiscretePolicy
 from tightrope.problem import Problem
 
@@ -41,6 +42,7 @@ class TabularModel:
     unseen_reward: float | None = None
     rewards: tuple[tuple[float, ...], ...] | None = None  # (S, A) where the reward function is known; else estimated
     smoothing: float = 0.0  # Dirichlet: this many pseudo-visits of every pair, spread evenly over all next states
+    rollouts: Rollouts | None = None  # None: exact evaluation; else the paper's Monte Carlo, for comparison
 
     def __post_init__(self) -> None:
         if not self.smoothing >= 0:
@@ -79,6 +81,7 @@ class TabularModel:
             unseen_reward=self._reward(data, anchor),
             known_rewards=self._known_rewards(n_states, n_actions),
             smoothing=self.smoothing,
+            rollouts=self.rollouts,
         )
 
     def _known_rewards(self, n_states: int, n_actions: int) -> Array | None:

@@ -12,6 +12,7 @@ import numpy as np
 from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.errors import DataError
 from tightrope.models.tabular_chain import Chain, Index, Meetings, Timeline
+from tightrope.models.tabular_rollouts import Rollouts
 
 if TYPE_CHECKING:
     from tightrope.models.tabular_fit import TabularFit
@@ -38,6 +39,7 @@ class TabularData:
     known_rewards: Array | None  # (P,)
     pseudo: float  # added to the count of every arc
     discount: float
+    rollouts: Rollouts | None
 
     @classmethod
     def build(
@@ -52,6 +54,7 @@ class TabularData:
         unseen_reward: float,
         known_rewards: Array | None,
         smoothing: float,
+        rollouts: Rollouts | None,
     ) -> TabularData:
         """Find the distinct kinds and arcs; all arcs, seen or not, where they are smoothed."""
         _, n_states, n_actions = probs.shape
@@ -88,6 +91,7 @@ class TabularData:
             known_rewards,
             smoothing / (n_states + 1),
             data.discount,
+            rollouts,
         )
 
     @property
@@ -121,10 +125,10 @@ class TabularData:
         return Chain.of(self)
 
     def values(self, weights: Array) -> Array:
-        """The candidate's value in the model of each row of weights, by exact backward induction."""
+        """The candidate's value in the model of each row of weights."""
         result = np.empty(len(weights))
         for rows, block in self._blocks(weights):
-            result[rows] = self._fit(block).value()[: rows.stop - rows.start]
+            result[rows] = self._value(self._fit(block))[: rows.stop - rows.start]
         return result
 
     def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
@@ -146,7 +150,7 @@ class TabularData:
         return result
 
     def influences(self, weights: Array) -> Array:
-        """∂value/∂w_i under each row of weights, (rows, n)."""
+        """∂value/∂w_i under each row of weights, (rows, n), of the exact value: roll-outs move in jumps."""
         result = np.empty(weights.shape)
         for rows, block in self._blocks(weights):
             result[rows] = self._fit(block).slopes().T[: rows.stop - rows.start]
@@ -175,7 +179,7 @@ class TabularData:
                 drawn[inside] = rng.multinomial(int(visits[pair]), shares, size=LANES).T
             start_counts[:] = rng.multinomial(len(self.starts), starts / len(self.starts), size=LANES).T
             fit = TabularFit.from_counts(self, drawn, start_counts)
-            values.append(fit.value())
+            values.append(self._value(fit))
         return np.concatenate(values)[:n_resamples]
 
     def unseen_mass(self) -> float:
@@ -196,6 +200,10 @@ class TabularData:
         holders = np.bincount(held // self.n_trajectories, minlength=n_pairs)
         steps, unseen, fragile = self._fit(block).occupancies(holders == 1)
         return (unseen / steps, fragile / steps) if steps > 0 else (0.0, 0.0)
+
+    def _value(self, fit: TabularFit) -> Array:
+        """V̂ of each lane, by exact backward induction unless roll-outs were asked for."""
+        return fit.value() if self.rollouts is None else self.rollouts.value(fit)
 
     def _fit(self, block: Array) -> TabularFit:
         """The models of a block of weights (n, lanes)."""
