@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tightrope.dataset import TrajectoryDataset
     from tightrope.engines.local import Progress
     from tightrope.evaluation import Evaluation
+    from tightrope.policy import Policy
 
 __all__ = ["BAD_INPUT", "NO_ANSWER", "app"]
 
@@ -39,8 +40,24 @@ PolicyOption = Annotated[
     str | None,
     typer.Option(
         help="The candidate: a column of the logs; a table of probabilities (.npy or .npz of shape (states, actions), "
-        "file.npz:array, or .csv or .parquet with columns state, action, prob); or module:object."
+        "file.npz:array, or .csv or .parquet with columns state, action, prob); module:object; an .onnx file; or a "
+        "model (Stable-Baselines3 .zip, scikit-learn .joblib or .pkl), which runs code in that file."
     ),
+]
+PolicyClass = Annotated[
+    str | None, typer.Option(help="The class of a .zip policy (PPO, A2C, SAC, TD3, DDPG, DQN), if it cannot be told.")
+]
+Epsilon = Annotated[
+    float | None, typer.Option(help="The candidate acts at random with this probability (discrete actions).")
+]
+Sigma = Annotated[
+    list[float] | None,
+    typer.Option(
+        help="The candidate adds normal noise of this standard deviation (continuous actions); repeat per component."
+    ),
+]
+OnnxOutput = Annotated[
+    str | None, typer.Option(help="What an .onnx policy gives: probabilities, log_probs, logits, or name:kind.")
 ]
 BehaviorOption = Annotated[
     str,
@@ -97,6 +114,10 @@ def main(
 def evaluate(
     logs: Logs,
     policy: PolicyOption = None,
+    policy_class: PolicyClass = None,
+    epsilon: Epsilon = None,
+    sigma: Sigma = None,
+    onnx_output: OnnxOutput = None,
     estimator: Annotated[
         list[str] | None, typer.Option(help="is, pdis, wis, pdwis, mb, dr, wdr; repeat for several.")
     ] = None,
@@ -141,9 +162,8 @@ def evaluate(
 
         if report is not None:
             check_writable(report)
-        dataset, candidate = _load(
-            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step
-        )
+        candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
+        dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
         typer.echo(f"read: {'; '.join(dataset.reading)}", err=True)
         with _progress("resampling") as progress:
             result = tightrope.evaluate(
@@ -173,6 +193,10 @@ def evaluate(
 def inspect(
     logs: Logs,
     policy: PolicyOption = None,
+    policy_class: PolicyClass = None,
+    epsilon: Epsilon = None,
+    sigma: Sigma = None,
+    onnx_output: OnnxOutput = None,
     discount: Discount = 1.0,
     horizon: Horizon = None,
     reward_range: RewardRange = None,
@@ -187,9 +211,8 @@ def inspect(
         from tightrope.diagnostics import overlap, summarize
         from tightrope.problem import Problem
 
-        dataset, candidate = _load(
-            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step
-        )
+        candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
+        dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
         summary = summarize(dataset)
         asked = candidate is not None or dataset.eval_log_probs is not None
         found = overlap(Problem(dataset, candidate)) if asked else None
@@ -318,25 +341,53 @@ def _load(
     incomplete: Literal["error", "terminate", "drop"],
     column: list[str] | None,
     one_step: bool,
-) -> tuple[TrajectoryDataset, Any]:
-    """The logs, and the candidate unless it is one of their columns."""
-    from tightrope.policies import load_policy
-    from tightrope.policies.load import is_table
+) -> TrajectoryDataset:
+    """The logs, with the candidate's probabilities where it is one of their columns."""
+    from tightrope.policies.load import is_column
     from tightrope.readers import read
 
-    named = policy is not None and (":" in policy or is_table(policy))
-    dataset = read(
+    return read(
         logs,
         discount=discount,
         horizon=horizon,
         reward_range=reward_range,
         return_range=return_range,
         incomplete=incomplete,
-        eval_column=None if named else policy,
+        eval_column=policy if policy is not None and is_column(policy) else None,
         columns=_column_map(column or []),
         one_step=True if one_step else None,
     )
-    return dataset, load_policy(policy) if named and policy is not None else None
+
+
+def _candidate(
+    policy: str | None,
+    policy_class: str | None,
+    epsilon: float | None,
+    sigma: list[float] | None,
+    onnx_output: str | None,
+) -> Policy | None:
+    """The candidate, unless it is a column of the logs."""
+    from tightrope.errors import PolicyError
+    from tightrope.policies import load_policy
+    from tightrope.policies.load import is_column
+    from tightrope.policies.pickled import runs_code
+
+    if policy is None or is_column(policy):
+        if (epsilon, sigma, policy_class, onnx_output) != (None, None, None, None):
+            raise PolicyError(
+                "--epsilon, --sigma, --policy-class and --onnx-output are for a policy in a file or module; a column "
+                "of the logs holds the probabilities themselves"
+            )
+        return None
+    if runs_code(policy):
+        typer.echo(f"policy: loading {policy} runs code in it; name only files whose maker you trust", err=True)
+    return load_policy(
+        policy,
+        epsilon=epsilon,
+        sigma=sigma[0] if sigma and len(sigma) == 1 else sigma,
+        policy_class=policy_class,
+        onnx_output=onnx_output,
+    )
 
 
 def _column_map(given: list[str]) -> dict[str, str | list[str] | None]:

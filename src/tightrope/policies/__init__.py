@@ -2,6 +2,7 @@
 
 from tightrope.policies.functions import StatePolicy, from_function
 from tightrope.policies.load import load_object, load_policy
+from tightrope.policies.onnx_files import onnx_policy
 from tightrope.policies.scikit_learn import from_classifier
 from tightrope.policies.soften import from_learner, softened
 from tightrope.policies.torch_modules import from_module, torch_policy
@@ -9,4 +10,4 @@ from tightrope.policy import ADAPTERS
 
 ADAPTERS[:] = [from_classifier, from_learner, from_module, from_function]
 
-__all__ = ["StatePolicy", "load_object", "load_policy", "softened", "torch_policy"]
+__all__ = ["StatePolicy", "load_object", "load_policy", "onnx_policy", "softened", "torch_policy"]

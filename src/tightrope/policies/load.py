@@ -1,12 +1,13 @@
-"""``--policy``: a table of probabilities in a file, or ``module:object``.
+"""``--policy``: a table of probabilities, ``module:object``, an ONNX file, or a file that holds a model.
 
-Importing a module runs its code: only what the user names is ever imported, and nothing is unpickled.
+Importing a module and loading a pickled model run their code: it is done only for what the user names as the policy.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +15,55 @@ import numpy as np
 
 from tightrope.dataset import Array
 from tightrope.errors import PolicyError, TightropeError
+from tightrope.policies.onnx_files import onnx_policy
+from tightrope.policies.pickled import ARCHIVES, PICKLES, load_pickled, runs_code
+from tightrope.policies.soften import softened
 from tightrope.policy import Policy, TabularPolicy, as_policy
 from tightrope.readers.tables import to_table
 
 TABLES = (".npz", ".npy", ".csv", ".parquet", ".pq")
+FILES = (*TABLES, ".onnx", *ARCHIVES, *PICKLES)
 
 
-def load_policy(spec: str) -> Policy:
-    """The policy that a table file or ``module:object`` names."""
+def load_policy(
+    spec: str,
+    *,
+    epsilon: float | None = None,
+    sigma: Sequence[float] | float | None = None,
+    policy_class: str | None = None,
+    onnx_output: str | None = None,
+) -> Policy:
+    """The policy that a file or ``module:object`` names, with noise if ``epsilon`` or ``sigma`` is given.
+
+    ``.zip`` (Stable-Baselines3; ``policy_class`` names its class where it cannot be told), ``.pkl`` and ``.joblib`` run
+    code in the file: name only files whose maker you trust. ``onnx_output`` says what an ONNX file's output holds.
+    """
+    found = _find(spec, policy_class, onnx_output)
+    return as_policy(found) if epsilon is None and sigma is None else softened(found, epsilon=epsilon, sigma=sigma)
+
+
+def _find(spec: str, policy_class: str | None, onnx_output: str | None) -> Any:
     if is_table(spec):
         return TabularPolicy(_table(spec))
+    if spec.lower().endswith(".onnx"):
+        return onnx_policy(spec, output=onnx_output)
+    if runs_code(spec):
+        return load_pickled(Path(spec), policy_class)
     if ":" in spec:
-        return as_policy(load_object(spec))
+        return load_object(spec)
     raise PolicyError(
-        f"policy is {spec!r}; give the name of a column of the logs, a table ({', '.join(TABLES)}, file.npz:array) or "
+        f"policy is {spec!r}; give the name of a column of the logs, a file ({', '.join(FILES)}, file.npz:array) or "
         "module:object"
     )
 
 
+def is_column(spec: str) -> bool:
+    """Whether the words can only name a column of the logs."""
+    return not (":" in spec or spec.lower().endswith(FILES))
+
+
 def is_table(spec: str) -> bool:
-    """Whether the words name a file rather than a module or a column."""
+    """Whether the words name a table of probabilities."""
     return spec.lower().endswith(TABLES) or ".npz:" in spec.lower()
 
 
