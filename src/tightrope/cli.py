@@ -12,7 +12,7 @@ import typer
 
 from tightrope.cli_shared import BAD_INPUT, EXITS, NO_ANSWER
 from tightrope.cli_shared import errors as _errors
-from tightrope.cli_studies import coverage
+from tightrope.cli_studies import coverage, reproduce
 
 if TYPE_CHECKING:
     from tightrope.dataset import TrajectoryDataset
@@ -91,6 +91,7 @@ Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.")]
 SeedOption = Annotated[int, typer.Option(help="One seed gives the same numbers.")]
 
 app.command(epilog=EXITS)(coverage)
+app.command(epilog=EXITS)(reproduce)
 
 
 def _version(asked: bool) -> None:

@@ -67,6 +67,27 @@ def coverage(
         _run(study, out or Path("results") / study.id, workers)
 
 
+def reproduce(
+    which: Annotated[str, typer.Argument(help="mountain-car, cliff-world or all.")] = "all",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A few minutes: fewer data sets, sizes and replicates.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder of results; a stopped run goes on there.")] = Path("reproduction"),
+    page: Annotated[Path | None, typer.Option(help="Where the page goes. Default: OUT/reproduction.md.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes. Default: one per core.")] = None,
+) -> None:
+    """Run the experiments of "Bootstrapping with Models", draw its figures, and say which of its claims came out."""
+    with errors():
+        from rich.console import Console
+
+        from tightrope.experiments.reproduce import reproduce as run
+        from tightrope.experiments.table import findings_table
+
+        done = run(which, out, small=quick, page_path=page, workers=workers)
+        Console().print(findings_table(done.findings))
+        typer.echo(f"wrote {done.page}")
+
+
 def _run(study: Any, folder: Path, workers: int | None) -> None:
     """Run it, and print what came out."""
     from rich.console import Console

@@ -33,12 +33,15 @@ def bounds_of(
     side: Side,
     settings: Settings,
     behavior: BehaviorCheck | None = None,
+    *,
+    check_models: bool = True,
 ) -> tuple[list[Bound | TightropeError], Work]:
     """One bound, or the reason why there is none, for each pair, all bootstraps on the same weights; and the work that
-    went into them.
+    went into them. Studies that only count errors need not ask how the models fare.
     """
     _check_max_ratio(problem, settings)
     work = Work(problem, found, side, settings, behavior)
+    work.check_models = check_models
     work.draw(pairs)
     results: list[Bound | TightropeError] = []
     for estimator, method in pairs:
@@ -79,6 +82,7 @@ class Work:
         self.replicates: dict[Estimator, Replicates] = {}
         self.failures: dict[Estimator, TightropeError] = {}
         self.checks: dict[str | Model, ModelCheck] = {}
+        self.check_models = True
 
     def anchored(self, estimator: Estimator) -> Estimator:
         """The estimator for this side."""
@@ -240,7 +244,7 @@ class Work:
 
     def _model_warnings(self, estimator: Estimator) -> tuple[str, ...]:
         """What speaks against the model concerns who relies on it alone; who corrects it needs something to correct."""
-        if not hasattr(estimator, "model"):
+        if not self.check_models or not hasattr(estimator, "model"):
             return ()
         if not getattr(estimator, "uses_ratios", True):
             return self.check(estimator).warnings

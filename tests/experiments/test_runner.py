@@ -19,7 +19,7 @@ from tests.experiments.studies import clinic, failing, methods
 from tightrope import StudyError
 from tightrope.experiments import pool, runner
 from tightrope.experiments.journal import Journal
-from tightrope.experiments.registry import find_study
+from tightrope.experiments.reproduce import reproduce
 from tightrope.experiments.study import Study
 from tightrope.experiments.trial import Outcome, Row, Trial, run_trial
 
@@ -227,8 +227,8 @@ def bad_study(task):
 
 
 def test_unknown_ids_name_the_known_ones(tmp_path):
-    with pytest.raises(StudyError, match=r"study is 'moon'; known: .*walker"):
-        find_study("moon")
+    with pytest.raises(StudyError, match=r"study is 'moon'; known: mountain-car, cliff-world, all"):
+        reproduce("moon", tmp_path)
     with pytest.raises(ValueError, match=r"'moon'; known: .*clinic"):
         runner.run_study(Study("moon", "moon", (2,), 1, methods), tmp_path)
 

@@ -9,7 +9,7 @@ the ceiling instead.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class _Mean:
     anchor: Anchor = "low"
     normalize: bool | None = None  # None: when the range is declared
 
-    def anchored(self, anchor: Anchor) -> _Mean:
+    def anchored(self, anchor: Anchor) -> Self:
         """Count from the floor ("low") or from the ceiling ("high")."""
         return replace(self, anchor=anchor)
 

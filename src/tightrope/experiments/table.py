@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from tightrope.experiments.claims import Finding
 from tightrope.experiments.summary import Line, Mean, Results
 
 
@@ -61,3 +62,16 @@ def _notes(lines: Sequence[Line], nominal: float) -> list[Text]:
             reasons.setdefault(line.reason, []).append(f"{line.method} (n = {line.n})")
     notes += [f"Failed: {', '.join(names)}: {why}" for why, names in reasons.items()]
     return [Text(note, style="dim") for note in notes]
+
+
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """Every claim, how it fared, and the numbers."""
+    table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("claim", ratio=2)
+    table.add_column("", no_wrap=True)
+    table.add_column("numbers", ratio=3)
+    styles = {"came out": "green", "partly": "yellow", "did not": "red"}
+    for one in findings:
+        table.add_row(str(one.number), one.text, Text(one.verdict, style=styles[one.verdict]), one.evidence)
+    return table
