@@ -90,8 +90,10 @@ class CliffWorld:
 
     def reward(self, states: Anything, actions: Anything, next_states: Anything, t: Anything) -> Array:
         """Distance to the goal before the step, size of the push, and what a fall costs, all negative, (K,)."""
-        gap = states[:, :2] - np.add(self.goal, self.origin)
-        cost: Array = np.abs(gap).sum(axis=1) + np.abs(actions).sum(axis=1)
+        # Column by column: sums over a short last axis are slow, and models roll out through here.
+        cost: Array = np.abs(actions[:, 0]) + np.abs(actions[:, 1])
+        for k in (0, 1):
+            cost += np.abs(states[:, k] - (self.goal[k] + self.origin[k]))
         return -cost - self.fall_cost * self.fallen(next_states)
 
     def terminated(self, states: Anything, actions: Anything, next_states: Anything, t: Anything) -> BoolArray:
