@@ -12,12 +12,15 @@ from tightrope.domains import CliffWorld, Domain
 from tightrope.estimators import IS, MB, PDIS, PDWIS, WDR, WIS, Estimator
 from tightrope.estimators.base import Anchor
 from tightrope.experiments.study import Method, Study
-from tightrope.models import LinearModel, PolynomialModel
+from tightrope.models import LinearModel, PolynomialModel, Rollouts, TabularModel
+from tightrope.models.tabular_rollouts import Noise
 from tightrope.problem import Problem
 from tightrope.statistic import FittedStatistic
 
 SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 ALL = ("percentile", "bca", "studentized")
+ROLLOUTS = 100  # of the paper's Monte Carlo evaluation of a tabular model; the number is ours
+NOISES: tuple[Noise, ...] = ("frozen", "fresh")  # the same uniform numbers for all replicates, or each its own
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,10 @@ def mountain_car_methods(domain: Domain) -> tuple[Method, ...]:
         Method("wis", WIS(), ALL),
         Method("pdwis", PDWIS(), ALL),
         Method("mb", MB(), ("percentile", "bca")),
+        *(
+            Method(f"mb-{noise}", MB(TabularModel(rollouts=Rollouts(ROLLOUTS, noise))), ("percentile",), 32, 512, 100)
+            for noise in NOISES
+        ),
         Method("wdr", WDR(fit="shared"), ALL),
         Method("wdr-cross", WDR(), ALL),
         Method("wdr-refit", WDR(fit="refit"), ("percentile",), trials=100),
