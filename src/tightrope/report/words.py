@@ -33,11 +33,7 @@ def assumptions(result: Evaluation) -> list[Line]:
             "Episodes",
             "independent of one another and all from one behaviour policy; the next ones come from the same process",
         ),
-        (
-            "Behaviour policy",
-            "its probabilities of the logged actions are right as given; the mean importance ratio, "
-            f"{short(result.overlap.mean_ratio, 3)}, should be near 1",
-        ),
+        ("Behaviour policy", _behavior(result)),
         ("Candidate", "fixed beforehand: one chosen with the help of these very logs looks better than it is"),
     ]
     return [*lines, *(("Note", note) for note in summary.notes)]
@@ -56,6 +52,20 @@ def guarantees(result: Evaluation) -> list[Line]:
 def settings_line(result: Evaluation) -> str:
     """The settings that decide the numbers."""
     return "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.settings.items())
+
+
+def _behavior(result: Evaluation) -> str:
+    mean, check = short(result.overlap.mean_ratio, 3), result.behavior_check
+    if check is None:
+        return (
+            "its probabilities of the logged actions are right as given; the mean importance ratio, "
+            f"{mean}, should be near 1"
+        )
+    return (
+        f"not logged but estimated from the same logs ({check.behavior}), anew in every replicate; that this form fits "
+        f"it is taken for granted, so no bound that uses it is exact; the mean importance ratio, {mean}, should be near "
+        "1"
+    )
 
 
 def _range(declared: tuple[float, float] | None, otherwise: str) -> str:
