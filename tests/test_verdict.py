@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import tightrope
@@ -61,7 +63,14 @@ def test_level_side_and_guarantee_are_said():
 
 def test_a_bound_that_rests_on_a_model_says_so():
     told = verdict([Bound(-1.0, "lower", 0.95, 0.5, "mb", "bca", "approximate")], "", threshold=-2.0)
-    assert "The lower bound rests on the fitted model alone." in told.text
+    assert "The lower bound rests on a model alone." in told.text
+    robust = verdict([Bound(-1.0, "lower", 0.95, 0.5, "mb", "robust", "exact")], "", threshold=-2.0)
+    assert "model alone" not in robust.text  # it holds for every model that the logs leave possible
+
+
+def test_an_estimated_behaviour_policy_is_said():
+    told = verdict([replace(LOWER, behavior="tabular")], "", threshold=None)
+    assert "The behaviour policy was estimated from the same logs (tabular)." in told.text
 
 
 def test_no_bound_gives_the_advice_instead():

@@ -53,3 +53,9 @@ class Evaluation(records.Evaluation):
         from tightrope.report.figures import figure
 
         return figure(self, kind)
+
+    def log(self, to: Any, *, step: int | None = None) -> None:
+        """Log numbers and report to a run already open: the mlflow module, a wandb run, or a SummaryWriter."""
+        from tightrope.report.log import log
+
+        log(self, to, step=step)

@@ -74,8 +74,13 @@ def _promises(bounds: Sequence[Bound]) -> str:
         for kind in ("exact", "approximate")
         if any(bound.guarantee == kind for bound in bounds)
     ]
-    model = [bound.side for bound in bounds if bound.estimator == "mb"]
-    return " ".join([*said, *([f"The {' and '.join(model)} bound rests on the fitted model alone."] if model else [])])
+    model = [bound.side for bound in bounds if bound.estimator == "mb" and bound.guarantee == "approximate"]
+    if model:
+        said.append(f"The {' and the '.join(model)} bound {'rests' if len(model) == 1 else 'rest'} on a model alone.")
+    estimated = {bound.behavior for bound in bounds if bound.behavior is not None}
+    if estimated:
+        said.append(f"The behaviour policy was estimated from the same logs ({', '.join(sorted(estimated))}).")
+    return " ".join(said)
 
 
 def _promise(bounds: Sequence[Bound]) -> str:

@@ -11,7 +11,7 @@ from tightrope.records import Evaluation, Verdict
 from tightrope.report.drawings import Drawing, bootstrap, overlap_drawings, overlap_is_measured
 from tightrope.report.forest import forest
 from tightrope.report.scale import give_or_take, percent, short
-from tightrope.report.words import assumptions, guarantees, level, settings_line
+from tightrope.report.words import assumptions, behavior_lines, guarantees, level, model_lines, settings_line
 
 SYMBOLS = {"yes": "✓", "no": "✗", "cannot tell": "?", "broken": "!", "bound": ""}
 
@@ -73,6 +73,8 @@ def _context(result: Evaluation) -> dict[str, Any]:
         "sides": [side for side in ("lower", "upper") if any(bound.side == side for bound in result.bounds)],
         "warnings": _warnings(result),
         "left_out": _left_out(result),
+        "model_lines": model_lines(result.model_check) if result.model_check else [],
+        "behavior_lines": behavior_lines(result.behavior_check) if result.behavior_check else [],
         "assumptions": assumptions(result),
         "guarantees": guarantees(result),
         "settings_line": settings_line(result),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from tightrope.records import Evaluation
-from tightrope.report.scale import short
+import math
+from collections.abc import Callable
+
+from tightrope.records import BehaviorCheck, Evaluation, ModelCheck
+from tightrope.report.scale import give_or_take, percent, short
 
 Line = tuple[str, str]
 
@@ -37,6 +40,56 @@ def assumptions(result: Evaluation) -> list[Line]:
         ("Candidate", "fixed beforehand: one chosen with the help of these very logs looks better than it is"),
     ]
     return [*lines, *(("Note", note) for note in summary.notes)]
+
+
+def _behavior(result: Evaluation) -> str:
+    mean = f"the mean importance ratio, {short(result.overlap.mean_ratio, 3)}, should be near 1"
+    if result.behavior_check is not None:
+        return f"not logged but estimated from the same logs ({result.behavior_check.behavior}); {mean}"
+    if math.isnan(result.overlap.mean_ratio):
+        return "without a say here: no importance ratios were used"
+    return f"its probabilities of the logged actions are right as given; {mean}"
+
+
+def model_lines(check: ModelCheck) -> list[Line]:
+    """What was found when the model was held against the logs."""
+    likelihood = None
+    if check.likelihood_held_out is not None:
+        likelihood = give_or_take(check.likelihood_held_out, check.likelihood_error or 0.0, 4)
+    lines = [
+        (
+            "What the importance-weighted logs add to its value: its bias, estimated",
+            give_or_take(check.correction, check.correction_error, 4),
+        ),
+        ("One-step error on held-out episodes", short(check.held_out_error)),
+        ("One-step error on the episodes it was fitted to", short(check.training_error)),
+        ("Importance-weighted −log-likelihood of a held-out episode", likelihood),
+        ("The same of an episode it was fitted to", _or_none(check.likelihood_training, short)),
+        ("Its value is off by at most, judging by that likelihood", _or_none(check.bias_bound, short)),
+        ("The candidate's steps on state-action pairs never logged", _or_none(check.unseen_mass, percent)),
+        ("Those on pairs that a single episode holds", _or_none(check.fragile_mass, percent)),
+        ("Whether the logged state is all there is: p-value (small: it is not)", _or_none(check.memory, short)),
+        ("Whether residuals are free of state and action: p-value (small: not)", _or_none(check.misfit, short)),
+    ]
+    return [(name, value) for name, value in lines if value is not None]
+
+
+def behavior_lines(check: BehaviorCheck) -> list[Line]:
+    """How the estimated behaviour policy fares on episodes that it was not fitted to."""
+    lines = [
+        ("Mean log-probability of a logged action, held out", short(check.held_out_log_likelihood)),
+        ("The same on the episodes it was fitted to", short(check.log_likelihood)),
+        ("Steps whose action was never seen in that state by the other folds", percent(check.unseen_share)),
+        ("Calibration error, held out", _or_none(check.calibration_error, short)),
+        ("What a true policy would show", _or_none(check.calibration_noise, short)),
+        ("Variance of standardised residuals, expected: 1", _or_none(check.residual_variance, short)),
+        ("Smallest probability of a logged action", short(check.smallest_probs[0])),
+    ]
+    return [(name, value) for name, value in lines if value is not None]
+
+
+def _or_none(value: float | None, words: Callable[[float], str]) -> str | None:
+    return None if value is None else words(value)
 
 
 def guarantees(result: Evaluation) -> list[Line]:
