@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,6 +21,7 @@ from tightrope.dataset import Array
 from tightrope.domains import small
 from tightrope.experiments import model_coverage
 from tightrope.experiments.model_coverage import ModelTask
+from tightrope.experiments.pool import run_all
 from tightrope.readers.write import replace_file
 from tightrope.records import Side
 from tightrope.report.coverage import Cell, Efficiency, render, render_models
@@ -132,13 +131,12 @@ def gather(
     """Results of all tasks by problem and size, from several processes."""
     from rich.progress import track
 
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers are the parallelism
+    parts = dict(track(run_all(job, work, workers), total=len(work), description=label))
     results: dict[tuple[str, int], Outcomes] = {}
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for task, part in zip(work, track(pool.map(job, work), total=len(work), description=label), strict=True):
-            whole = results.setdefault((task.problem, task.n), {})
-            for key, pairs in part.items():
-                whole.setdefault(key, []).extend(pairs)
+    for position, task in enumerate(work):
+        whole = results.setdefault((task.problem, task.n), {})
+        for key, pairs in parts[position].items():
+            whole.setdefault(key, []).extend(pairs)
     return results
 
 
