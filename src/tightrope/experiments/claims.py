@@ -22,6 +22,7 @@ SAMPLING = ("is/bca", "pdis/bca", "wis/bca", "pdwis/bca")  # as the paper paired
 CAR_MODELS = ("mb/percentile", "wdr/percentile")
 CLIFF_MODELS = ("mb-lr/percentile", "wdr-lr/percentile")
 LEVEL = 0.05
+MANY = 512  # trajectories, for what is said of growing n
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def _worst(lines: Sequence[Line]) -> Line:
 
 
 def _models_win(lines: Lines) -> tuple[Verdict, str]:
-    last = sizes(lines, CAR)[-3:]
+    last = [n for n in sizes(lines, CAR) if n >= MANY] or sizes(lines, CAR)[-1:]
     rival = {n: max(SAMPLING, key=lambda m: valid(lines, CAR, m, n)) for n in last}
     good = [valid(lines, CAR, model, n) > valid(lines, CAR, rival[n], n) for n in last for model in CAR_MODELS]
     told = [
