@@ -2,14 +2,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+D3RLPY := .venv-d3rlpy
 
-.PHONY: demo test check browser coverage bias bench clean
+.PHONY: demo test test-d3rlpy check browser coverage bias bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
 
 test: check browser
 	$(BIN)/python -m pytest
+	$(MAKE) test-d3rlpy
+
+# d3rlpy pins gymnasium 1.0.0, which clashes with everything else here: an environment of its own.
+test-d3rlpy: $(D3RLPY)/.installed
+	$(D3RLPY)/bin/python -m pytest tests_d3rlpy
 
 # The tests look at reports in a real browser; on a bare Debian machine it is fetched.
 browser:
@@ -21,8 +27,8 @@ browser:
 		fi; }
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests tests_d3rlpy benchmarks
+	$(BIN)/ruff format --check src tests tests_d3rlpy benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -48,5 +54,11 @@ $(VENV)/.dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch $@
 
+$(D3RLPY)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(D3RLPY)
+	$(D3RLPY)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(D3RLPY)/bin/python -m pip install --quiet --disable-pip-version-check d3rlpy==2.8.1 "pytest>=8" -e .
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(D3RLPY) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

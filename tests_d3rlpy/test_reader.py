@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from d3rlpy.dataset import Episode, MDPDataset, create_infinite_replay_buffer
@@ -25,9 +27,13 @@ def made(kind, observations, actions, rewards):
         ends = np.isin(np.arange(N), STARTS[1:] - 1)
         terminated = np.arange(N) == STARTS[2] - 1
         return MDPDataset(
-            observations, actions, rewards, terminals=terminated.astype(float), timeouts=(ends & ~terminated).astype(float)
+            observations,
+            actions,
+            rewards,
+            terminals=terminated.astype(float),
+            timeouts=(ends & ~terminated).astype(float),
         )
-    pieces = [slice(start, stop) for start, stop in zip(STARTS[:-1], STARTS[1:], strict=True)]
+    pieces = [slice(start, stop) for start, stop in itertools.pairwise(STARTS)]
     episodes = [
         Episode(observations[piece], actions[piece], rewards[piece], terminated=number == 1)
         for number, piece in enumerate(pieces)

@@ -13,13 +13,12 @@ from tightrope.policy.base import Anything, in_chunks
 
 def recognise(algo: Any) -> Policy | None:
     """The policy that d3rlpy would deploy; None for anything else."""
-    if not any(cls.__module__.startswith("d3rlpy.") for cls in type(algo).__mro__):
+    kinds = type(algo).__mro__
+    if not any(cls.__module__.startswith("d3rlpy.") for cls in kinds):
         return None
     name = type(algo).__name__
-    if not hasattr(algo, "predict") or not hasattr(algo, "get_action_type"):
-        raise PolicyError(
-            f"{name} of d3rlpy does not choose by the current state alone; give an algorithm with predict(x)"
-        )
+    if not any(cls.__name__ == "QLearningAlgoBase" for cls in kinds):
+        raise PolicyError(f"{name} of d3rlpy does not choose by the current state alone; give a Q-learning algorithm")
     if getattr(algo, "impl", None) is None:
         raise PolicyError(f"the {name} is not built: fit it, load its parameters, or call build_with_dataset first")
     shape = algo.impl.observation_shape
