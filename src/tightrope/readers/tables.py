@@ -139,6 +139,8 @@ def _to_array(values: Any) -> Any:
 def _from_frame(frame: Any) -> tuple[Any, dict[str, str]]:
     import pyarrow as pa
 
+    if any(isinstance(name, str) and "\0" in name for name in getattr(frame, "columns", ())):
+        raise DataError("a column's name holds a null character, over which polars ends the process; rename it")
     try:
         return pa.table(frame), {}
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
