@@ -63,6 +63,7 @@ def coverage(
             confidence=confidence,
             sides=("lower", "upper") if side == "both" else (side,),
             seed=seed,
+            advice=True,
         )
         _run(study, out or Path("results") / study.id, workers)
 

@@ -1,5 +1,7 @@
 """A user's simulator as a domain, and the coverage command."""
 
+import pickle
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -87,6 +89,14 @@ def test_bad_words_are_named(words, message):
         UserDomain(**settings).load()
 
 
+def test_a_domain_travels_without_its_environments():
+    domain = switch()
+    logs = domain.logs(5, rng=np.random.default_rng(0))
+    copy = pickle.loads(pickle.dumps(domain))
+    assert (copy.logs(5, rng=np.random.default_rng(0)).actions == logs.actions).all()
+    assert copy.configuration() == domain.configuration()
+
+
 def test_an_early_cut_and_odd_observations_are_refused():
     with pytest.raises(TightropeError, match="cut an episode off after 3 steps, before the horizon of 5"):
         switch(5).logs(20, rng=np.random.default_rng(0))
@@ -122,7 +132,7 @@ def test_coverage_of_a_users_simulator(tmp_path):
     assert "by 500 roll-outs" in done.output
     assert "pdwis/percentile" in done.output
     table = pq.read_table(tmp_path / "results.parquet").to_pylist()
-    assert len(table) == 2 * 5 * 2  # betting means nothing for pdwis
+    assert len(table) == 2 * 5 * 2 * 2  # betting means nothing for pdwis; what is advised has its own line
     assert {row["side"] for row in table} == {"lower", "upper"}
     told = read_results(tmp_path / "results.parquet").configuration
     assert told["domain"]["candidate"] == f"{HERE}:bent"

@@ -15,10 +15,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import tightrope
 from tests.experiments.studies import clinic, failing, methods
 from tightrope import StudyError
+from tightrope.domains import small
 from tightrope.experiments import pool, runner
 from tightrope.experiments.journal import Journal
+from tightrope.experiments.measure import named_methods
 from tightrope.experiments.reproduce import reproduce
 from tightrope.experiments.study import Study
 from tightrope.experiments.trial import Outcome, Row, Trial, run_trial
@@ -93,6 +96,28 @@ def test_what_fails_is_a_row_with_its_reason_and_spoils_no_other():
 
 def failing_but_last(domain):
     return failing(domain)[-1:]
+
+
+def test_the_bound_that_is_advised_has_a_line_of_its_own():
+    study = clinic(advice=True, sides=("lower", "upper"), methods=named_methods(("is", "pdwis"), ("betting", "t")))
+    answered = 0
+    for trial in (Trial(2, 0), Trial(200, 0)):
+        rows = run_trial(study, trial).rows
+        data, weights = np.random.SeedSequence([0, *b"clinic", *trial]).spawn(2)
+        logs = small("clinic").logs(trial.n, rng=np.random.default_rng(data))
+        settings = {"estimators": ["is", "pdwis"], "methods": ["betting", "t"], "side": "both", "n_resamples": 100}
+        told = tightrope.evaluate(logs, small("clinic").candidate, max_ratio=4.5, rng=weights, **settings)
+        believed = {told.bounds[index].side: told.bounds[index].value for index in told.believe}
+        advised = {row.side: row.value for row in rows if row.label == "advice"}
+        assert advised == {"lower": -np.inf, "upper": np.inf} | believed
+        answered += len(believed)
+    assert answered
+
+
+def test_a_study_that_cannot_be_sent_is_refused(tmp_path):
+    with pytest.raises(StudyError, match=r"cannot be sent to other processes .*module-level"):
+        runner.run_study(clinic(methods=lambda domain: methods(domain)), tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_of_another_configuration_is_refused_with_the_difference(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any
@@ -44,6 +44,10 @@ class EnvironmentDomain:
         if self.truth_rollouts < 2:
             raise TightropeError(f"truth_rollouts is {self.truth_rollouts}; a standard error needs at least 2")
         object.__setattr__(self, "_vectors", {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Sent to other processes as it was made, without the environments."""
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def name(self) -> str:

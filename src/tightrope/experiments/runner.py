@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import sys
 import tempfile
@@ -40,6 +41,7 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
     """
     if workers is not None and workers < 1:
         raise StudyError(f"workers is {workers}; it must be at least 1")
+    _check_sendable(study)
     configuration = study.configuration()
     grid = [Trial(n, number) for n in study.sizes for number in range(study.trials)]
     _prepare(folder, configuration, _rows_expected(study, grid))
@@ -60,6 +62,16 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
         outcomes = [(trial, journal.done[trial]) for trial in grid]
         _write(folder, configuration, outcomes)
     return folder / RESULTS
+
+
+def _check_sendable(study: Study) -> None:
+    try:
+        pickle.dumps(study)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise StudyError(
+            f"study {study.id!r} cannot be sent to other processes ({error}): its functions must be module-level ones, "
+            "not lambdas or local functions"
+        ) from error
 
 
 def _work(study: Study, journal: Journal, grid: Sequence[Trial], workers: int) -> None:
@@ -119,7 +131,8 @@ def _flat(value: Any, name: str = "") -> dict[str, str]:
 
 def _rows_expected(study: Study, grid: Sequence[Trial]) -> int:
     methods = prepared(study)[1]
-    return len(study.sides) * sum(len(one.bounds) for trial in grid for one in methods if one.runs(*trial))
+    lines = sum(len(one.bounds) for trial in grid for one in methods if one.runs(*trial))
+    return len(study.sides) * (lines + len(grid) * study.advice)
 
 
 def _write(folder: Path, configuration: dict[str, Any], outcomes: Sequence[tuple[Trial, Outcome]]) -> None:

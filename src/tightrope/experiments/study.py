@@ -69,6 +69,7 @@ class Study:
     confidence: float = 0.95
     sides: tuple[Side, ...] = ("lower",)
     seed: int = 0
+    advice: bool = False  # also a line for the bound that is advised; for methods as ``evaluate`` names them
     about: str = ""
 
     def __post_init__(self) -> None:
@@ -101,6 +102,7 @@ class Study:
                 "confidence": self.confidence,
                 "sides": self.sides,
                 "seed": self.seed,
+                **({"advice": True} if self.advice else {}),
                 "versions": {name: version(name) for name in _LIBRARIES} | {"python": python_version()},
             }
         )

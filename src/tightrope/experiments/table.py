@@ -54,7 +54,8 @@ def _notes(lines: Sequence[Line], nominal: float) -> list[Text]:
     notes = [
         f"Wrong: beyond the true value; exact bounds promise at most {nominal:.1%}, approximate ones aim at it. Red: "
         "above that beyond doubt. Means are ± 95 %; where bounds are infinite, of the finite ones. The mean of valid "
-        "bounds only, which leaves a bound's errors out, flatters those that err."
+        "bounds only, which leaves a bound's errors out, flatters those that err. advice/believed is the bound that "
+        "evaluate says to believe; infinite where it says that the data cannot answer."
     ]
     reasons: dict[str, list[str]] = {}
     for line in lines:

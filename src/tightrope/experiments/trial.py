@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tightrope.advice import advise
 from tightrope.bounds import method as find_bound
-from tightrope.dataset import TrajectoryDataset
 from tightrope.diagnostics import overlap
 from tightrope.errors import TightropeError
 from tightrope.experiments.study import Method, Study, prepared
@@ -20,6 +20,7 @@ from tightrope.records import Bound, Side
 from tightrope.settings import Settings
 
 Answer = Bound | Exception
+ADVICE = ("advice", "believed")  # the line of the bound that is advised
 
 
 class Trial(NamedTuple):
@@ -70,25 +71,34 @@ def run_trial(study: Study, trial: Trial) -> Outcome:
         confidence=study.confidence, n_resamples=study.n_resamples, max_ratio=domain.max_ratio, rng=weights
     )
     due = [one for one in methods if one.runs(trial.n, trial.number)]
+    problem = Problem(logs, domain.candidate)
     rows: list[Row] = []
     for side in study.sides if due else ():
-        rows += _rows(due, side, _answers(logs, domain.candidate, due, side, settings))
+        answers = _answers(problem, due, side, settings)
+        rows += _rows(due, side, answers)
+        if study.advice:
+            rows.append(_advised(problem, side, [answer for answer in answers if isinstance(answer, Bound)]))
     return Outcome(tuple(rows), time.process_time() - started)
 
 
-def _answers(
-    logs: TrajectoryDataset, candidate: Any, methods: Sequence[Method], side: Side, settings: Settings
-) -> list[Answer]:
+def _answers(problem: Problem, methods: Sequence[Method], side: Side, settings: Settings) -> list[Answer]:
     """One bound or the reason why there is none for each line, all bootstraps on the same weights."""
     pairs = [(one.estimator, find_bound(name)) for one in methods for name in one.bounds]
     try:
-        problem = Problem(logs, candidate)
         return list(bounds_of(problem, overlap(problem), pairs, side, settings, check_models=False)[0])
     except Exception as error:  # whatever it is, it is this data set's result, told in its row
         if len(methods) == 1:
             return [error] * len(pairs)
     # One of them brings all down: each by itself, on the same weights, so that the others keep their rows.
-    return [answer for one in methods for answer in _answers(logs, candidate, [one], side, settings)]
+    return [answer for one in methods for answer in _answers(problem, [one], side, settings)]
+
+
+def _advised(problem: Problem, side: Side, bounds: Sequence[Bound]) -> Row:
+    """The bound that ``evaluate`` would say to believe; where it says that the data cannot answer, nothing is wrong."""
+    _, index = advise(bounds, overlap(problem), side, problem.dataset)
+    if index is not None:
+        return _row(*ADVICE, side, bounds[index])
+    return Row(*ADVICE, side, -np.inf if side == "lower" else np.inf, np.nan, np.nan, 0, "", "", "")
 
 
 def _rows(methods: Sequence[Method], side: Side, answers: Sequence[Answer]) -> list[Row]:
