@@ -64,6 +64,7 @@ def test_replicates_far_out_are_counted_instead_of_drawn():
     assert (edges[0], edges[-1], sum(counts), beyond) == (0.0, 1.0, 100, 1)
     assert _histogram(np.full(9, 3.0)) == ((), (), 0)
     assert _histogram(np.empty(0)) == ((), (), 0)
+    assert _histogram(3.0 + 4e-16 * np.arange(9)) == ((), (), 0)  # alike but for rounding: no bin has a width
     _, counts, beyond = _histogram(np.array([*np.zeros(99), 1.0]))  # more than half alike: no scale to be far by
     assert (sum(counts), beyond) == (100, 0)
 

@@ -43,10 +43,11 @@ def details(index: int, estimator: Estimator, work: Work) -> Details:
 
 def _histogram(values: Array) -> tuple[tuple[float, ...], tuple[int, ...], int]:
     """Edges and counts of the bins, and how many values lie far outside them."""
-    if not len(values) or values.min() == values.max():
+    if not len(values) or np.ptp(values) <= ROUNDING * np.abs(values).max():
         return (), (), 0
     low, high = np.quantile(values, [0.25, 0.75])
-    reach = FAR * (high - low) or np.inf  # half of them alike: draw all
+    # Half of them alike, but for rounding: draw all.
+    reach = FAR * (high - low) if high - low > ROUNDING * np.abs(values).max() else np.inf
     near = values[(values >= low - reach) & (values <= high + reach)]
     counts, edges = np.histogram(near, bins=BINS)
     return tuple(map(float, edges)), tuple(map(int, counts)), len(values) - len(near)

@@ -108,7 +108,7 @@ def render_models(cells: Sequence[Cell], *, abouts: Mapping[str, str], nominal: 
         "",
         "## Models: MB, DR and WDR, lower bounds",
         "",
-        f"{trials} data sets a cell (a tenth of that for a model per resample), B = 2000. *Warned* counts every "
+        f"{trials} data sets a cell, B = 2000. *Warned* counts every "
         "warning but `unlogged`. On *cliff* moves are deterministic: one model fitted to the data it corrects "
         "leaves no residue, so that with 0 for pairs never logged the bounds err nearly always, whatever corrects "
         "them; the defaults (the worst possible reward, cross-fitting) do not. On *hidden* the model is wrong: MB "
