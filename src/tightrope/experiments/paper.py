@@ -61,12 +61,12 @@ def mountain_car_methods(domain: Domain) -> tuple[Method, ...]:
         Method("pdwis", PDWIS(), ALL),
         Method("mb", MB(), ("percentile", "bca")),
         *(
-            Method(f"mb-{noise}", MB(TabularModel(rollouts=Rollouts(ROLLOUTS, noise))), ("percentile",), 32, 512, 100)
+            Method(f"mb-{noise}", MB(TabularModel(rollouts=Rollouts(ROLLOUTS, noise))), ("percentile",), 32, 512, 50)
             for noise in NOISES
         ),
         Method("wdr", WDR(fit="shared"), ALL),
         Method("wdr-cross", WDR(), ALL),
-        Method("wdr-refit", WDR(fit="refit"), ("percentile",), trials=100),
+        Method("wdr-refit", WDR(fit="refit"), ("percentile",), largest=512, trials=50),
     )
 
 
