@@ -206,6 +206,26 @@ def test_checksums_are_verified(tmp_path):
     refused(path, "cannot be read as Parquet.*(?i:crc|checksum)")
 
 
+def test_lists_are_vectors_and_lists_of_one_number_are_labels():
+    table = pa.table(columns(state=[[1, 2]] * 9, action=[[3]] * 9))
+    data = tightrope.read(table)
+    assert data.states.tolist() == [[1.0, 2.0]] * 9
+    assert data.states.dtype == float
+    assert data.actions.tolist() == [3] * 9
+    assert data.actions.dtype == np.int64
+    huge = tightrope.read(columns(action=np.full((9, 1), 2**64 - 1, dtype=np.uint64)))
+    assert huge.actions[0] == 2**64 - 1
+    images = columns(state=np.zeros((9, 2, 2)))
+    assert tightrope.read(images, columns={"state": None}).states is None
+
+
+def test_a_frame_with_the_names_of_a_rollout_buffer_is_a_frame():
+    names = {"reward": "rewards", "state": "observations", "action": "actions", "behavior_prob": "log_probs"}
+    made = {names.get(name, name): values for name, values in columns().items()} | {"episode_starts": np.zeros(9)}
+    made["log_probs"] = np.log(made["log_probs"])
+    assert tightrope.read(pd.DataFrame(made)).rewards.tolist() == columns()["reward"].tolist()
+
+
 def test_a_state_with_its_features_is_taken_as_the_state():
     """Logs often carry both; the candidate may be logged too, and then neither is needed."""
     data = tightrope.read(columns(obs_0=np.ones(9), obs_1=np.ones(9)))

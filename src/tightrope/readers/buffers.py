@@ -70,8 +70,8 @@ def joined(name: str, arrays: Sequence[Values]) -> Values:
 
 
 def is_rollout(source: Any) -> bool:
-    """A rollout buffer of PPO or A2C."""
-    return all(hasattr(source, name) for name in _ROLLOUT)
+    """A rollout buffer of PPO or A2C; not a frame with columns of these names."""
+    return all(hasattr(source, name) for name in _ROLLOUT) and not hasattr(source, "columns")
 
 
 def rollout_columns(source: Any, ended_for_good: bool) -> tuple[dict[str, Any], tuple[str, ...]]:

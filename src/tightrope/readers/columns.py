@@ -192,7 +192,7 @@ class Columns:
         if values.dtype.kind not in "iufb":
             raise DataError(f"column {name!r} holds lists of {values.dtype.name}; lists of numbers are expected")
         if values.dtype.kind != "f" and (labels or values.shape[1] == 1):
-            whole = values.astype(np.int64)
+            whole = values if values.dtype.kind == "u" and values.max() >= 2**63 else values.astype(np.int64)
             return whole[:, 0] if values.shape[1] == 1 else whole
         numbers = values.astype(np.float64)
         check_finite(f"column {name!r}", numbers, self.where)

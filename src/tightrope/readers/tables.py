@@ -132,7 +132,10 @@ def _to_array(values: Any) -> Any:
     if given.ndim == 2 and given.shape[1] and given.dtype.kind in "iufb":
         return pa.FixedSizeListArray.from_arrays(pa.array(given.ravel()), given.shape[1])
     if given.ndim != 1:
-        raise DataError(f"has shape {given.shape}; (rows,) or (rows, components) of numbers is expected: flatten it")
+        raise DataError(
+            f"has shape {given.shape}; (rows,) or (rows, components) of numbers is expected: flatten it, "
+            'or leave it out: columns={"state": None}'
+        )
     return pa.array(given.tolist() if given.dtype.kind == "O" else given)
 
 
