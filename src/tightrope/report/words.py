@@ -39,13 +39,18 @@ def assumptions(result: Evaluation) -> list[Line]:
         ("Behaviour policy", _behavior(result)),
         ("Candidate", "fixed beforehand: one chosen with the help of these very logs looks better than it is"),
     ]
+    if summary.reading:
+        lines.append(("Columns of the logs", "; ".join(summary.reading)))
     return [*lines, *(("Note", note) for note in summary.notes)]
 
 
 def _behavior(result: Evaluation) -> str:
     mean = f"the mean importance ratio, {short(result.overlap.mean_ratio, 3)}, should be near 1"
     if result.behavior_check is not None:
-        return f"not logged but estimated from the same logs ({result.behavior_check.behavior}); {mean}"
+        return (
+            f"not logged but estimated from the same logs ({result.behavior_check.behavior}), anew in every replicate; "
+            f"that this form fits it is taken for granted, so no bound that uses it is exact; {mean}"
+        )
     if math.isnan(result.overlap.mean_ratio):
         return "without a say here: no importance ratios were used"
     return f"its probabilities of the logged actions are right as given; {mean}"
@@ -105,20 +110,6 @@ def guarantees(result: Evaluation) -> list[Line]:
 def settings_line(result: Evaluation) -> str:
     """The settings that decide the numbers."""
     return "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.settings.items())
-
-
-def _behavior(result: Evaluation) -> str:
-    mean, check = short(result.overlap.mean_ratio, 3), result.behavior_check
-    if check is None:
-        return (
-            "its probabilities of the logged actions are right as given; the mean importance ratio, "
-            f"{mean}, should be near 1"
-        )
-    return (
-        f"not logged but estimated from the same logs ({check.behavior}), anew in every replicate; that this form fits "
-        f"it is taken for granted, so no bound that uses it is exact; the mean importance ratio, {mean}, should be near "
-        "1"
-    )
 
 
 def _range(declared: tuple[float, float] | None, otherwise: str) -> str:
