@@ -191,6 +191,7 @@ def test_d3rlpy_episodes(source):
     assert data.actions.tolist() == [0, 1, 0, 0, 1]
     assert data.states.tolist() == [[0, 1], [2, 3], [4, 5], [1, 2], [3, 4]]
     np.testing.assert_allclose(data.behavior_log_probs, np.log(0.5), rtol=1e-15)
+    assert not any(line.startswith("behavior") for line in data.reading)  # they came from the policy
     refused(source, "episode 0 stops after step 2 without being flagged", horizon=4)
 
 

@@ -414,6 +414,8 @@ def test_commands_say_what_was_read(tmp_path):
     assert "state: 'age', 'doses', 3 components" in seen.output
     judged = CliRunner().invoke(app, ["evaluate", str(path), "--policy", "q", *given, "--json"])
     assert "eval: 'q', read as a probability" in judged.stderr
+    assert "not used" not in judged.stderr
+    assert "not used: 'q'" in seen.output
     twice = CliRunner().invoke(app, ["inspect", str(path), "--column", "t=when", "--column", "t=who"])
     assert twice.exit_code == 2
     assert "--column is 't=who'; give ROLE=NAME, each role once" in twice.stderr

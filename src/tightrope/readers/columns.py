@@ -29,6 +29,7 @@ class Columns:
         self.n_rows: int = table.num_rows
         self.roles = assign(self.names, given)
         self.said: list[str] = []  # what was taken for what
+        self.taken: set[str] = set()
         self.order: IntArray | None = None
         self.where = _row  # rows are named by episode and step as soon as these are known
         if self.name("reward") is None:
@@ -58,6 +59,7 @@ class Columns:
 
     def raw(self, name: str) -> Values:
         """A column as a NumPy array, (N,) or (N, width) where it holds lists, without missing values."""
+        self.taken.add(name)
         if name in self.broken:
             raise DataError(self.broken[name])
         column = self.table[name]
@@ -241,9 +243,8 @@ class Columns:
         return ends
 
     def unused(self) -> list[str]:
-        """Columns taken for nothing."""
-        taken = {name for names in self.roles.values() for name in names}
-        return [name for name in self.names if name not in taken]
+        """Columns taken for nothing so far."""
+        return [name for name in self.names if name not in self.taken]
 
 
 def _is_list(kind: Any) -> bool:
