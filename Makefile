@@ -41,8 +41,9 @@ bias: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -e ".[bench]"
 	$(BIN)/python benchmarks/bootstrap.py --out docs/benchmarks.md
+	$(BIN)/python benchmarks/wdr.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/tabular.py --out docs/benchmarks.md
-	$(BIN)/python benchmarks/regression.py
+	$(BIN)/python benchmarks/regression.py --out docs/benchmarks.md
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("tightrope needs Python 3.11 or later: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'

@@ -45,11 +45,16 @@ class GivenValues:
                 f"q_values has shape {self.q_values.shape}; the logs need horizon {data.horizon}, states up to "
                 f"{states.max()} and actions up to {actions.max()}"
             )
-        rows, probs = table[times, states], policy.probs(states, times)  # (N, A) each
-        if probs.shape != rows.shape:
-            raise DataError(f"q_values are of {rows.shape[1]} actions, the policy {probs.shape[1]}; one each expected")
-        values = (probs * rows).sum(axis=1)
-        return PreparedGiven(rows[np.arange(data.n_steps), actions], values, values[data.offsets[:-1]])
+        values = np.empty(data.n_steps)
+        for start, stop in data.chunks():
+            steps = data.steps(start, stop)
+            rows, probs = table[times[steps], states[steps]], policy.probs(states[steps], times[steps])
+            if probs.shape != rows.shape:
+                raise DataError(
+                    f"q_values are of {rows.shape[1]} actions, the policy {probs.shape[1]}; one each expected"
+                )
+            values[steps] = np.einsum("na,na->n", probs, rows)
+        return PreparedGiven(table[times, states, actions], values, values[data.offsets[:-1]])
 
 
 @dataclass(frozen=True, eq=False)
