@@ -122,7 +122,7 @@ class Work:
             n_resamples=settings.n_resamples,
             seed=settings.seed,
             precision=settings.precision,
-            standard_errors=any("standard_errors" in needs[one] for one in drawn),
+            standard_errors=["standard_errors" in needs[one] for one in drawn],
             progress=settings.progress,
         )
         self.replicates.update(zip(drawn, values, strict=True))

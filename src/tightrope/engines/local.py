@@ -91,16 +91,18 @@ def replicate(
     n_resamples: int,
     seed: int,
     precision: Precision = "float64",
-    standard_errors: bool = False,
+    standard_errors: bool | Sequence[bool] = False,
     progress: Progress | None = None,
 ) -> list[Replicates]:
-    """Values of several statistics on the same weight rows, drawn once."""
+    """Values of several statistics on the same weight rows, drawn once; with standard errors where they are wanted."""
+    wanted = [standard_errors] * len(statistics) if isinstance(standard_errors, bool) else standard_errors
     n = statistics[0].n_trajectories
     if n < 2:
         raise BoundError(f"a bootstrap needs at least two episodes; the logs hold {n}")
     walk = Walk(scheme, n, n_resamples, seed, progress)
     draws = scheme.draws(n)
-    sums = [_Sums(s, scheme, precision) for s in statistics if isinstance(s, SumStatistic)]
+    asked = list(zip(statistics, wanted, strict=True))
+    sums = [_Sums(s, scheme, precision, with_errors) for s, with_errors in asked if isinstance(s, SumStatistic)]
     for slab in walk.slabs(8 * max((job.statistic.n_columns for job in sums), default=1)) if sums else []:
         totals = [np.zeros((len(slab), job.statistic.n_columns)) for job in sums]
         for start, rows, weights in walk.tiles(slab):
@@ -108,24 +110,25 @@ def replicate(
                 job.add(start, weights, total[rows])
         for job, total in zip(sums, totals, strict=True):
             job.values.append(job.value(total))
-        if standard_errors:
-            slopes = [job.slopes(total) for job, total in zip(sums, totals, strict=True)]
-            squares = [np.zeros(len(slab)) for _ in sums]
+        chosen = [(job, total) for job, total in zip(sums, totals, strict=True) if job.wanted]
+        if chosen:
+            slopes = [job.slopes(total) for job, total in chosen]
+            squares = [np.zeros(len(slab)) for _ in chosen]
             for start, rows, weights in walk.tiles(slab):
-                for job, slope, square in zip(sums, slopes, squares, strict=True):
+                for (job, _), slope, square in zip(chosen, slopes, squares, strict=True):
                     job.add_squares(start, weights, slope[rows], square[rows])
-            for job, square in zip(sums, squares, strict=True):
+            for (job, _), square in zip(chosen, squares, strict=True):
                 job.errors.append(np.sqrt(square * draws / max(draws - 1, 1)))
     finished = iter(sums)
-    others = iter(_by_rows([s for s in statistics if not isinstance(s, SumStatistic)], walk, standard_errors))
+    others = iter(_by_rows([pair for pair in asked if not isinstance(pair[0], SumStatistic)], walk))
     return [next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else next(others) for s in statistics]
 
 
 class _Sums:
     """Weighted sums of one statistic's columns, and what came of them."""
 
-    def __init__(self, statistic: SumStatistic, scheme: WeightScheme, precision: Precision):
-        self.original = statistic
+    def __init__(self, statistic: SumStatistic, scheme: WeightScheme, precision: Precision, wanted: bool):
+        self.original, self.wanted = statistic, wanted
         self.statistic = centered(statistic) if precision == "float32" else statistic
         self.dtype: Any = np.dtype(precision)
         self.grid: Array | None = None
@@ -190,10 +193,10 @@ class _Sums:
         return Replicates(n, estimate, values, None, error, scale * np.concatenate(self.errors))
 
 
-def _by_rows(statistics: Sequence[Statistic], walk: Walk, standard_errors: bool) -> list[Replicates]:
+def _by_rows(asked: Sequence[tuple[Statistic, bool]], walk: Walk) -> list[Replicates]:
     """For statistics that do not reduce to sums: call them on whole weight rows, all on a tile before the next one."""
     n, scheme = walk.n_trajectories, walk.scheme
-    jobs = [_Rows(statistic, standard_errors) for statistic in statistics]
+    jobs = [_Rows(statistic, wanted) for statistic, wanted in asked]
     size = max(1, min(TILE_ROWS, SLAB_BYTES // (8 * n)))
     for first in range(0, walk.n_resamples if jobs else 0, size):
         weights = np.empty((min(size, walk.n_resamples - first), n))
