@@ -244,9 +244,9 @@ def test_text_states_and_actions_are_counted():
 
 def test_a_forest_is_frozen_and_refitted():
     """The same bits twice, although its random_state was left open; studentized is refused."""
-    data, _ = wandering(30, 3, discrete=True)
-    forest = RandomForestClassifier(n_estimators=5, min_samples_leaf=8)
-    settings = {"estimator": "wis", "behavior": forest, "n_resamples": 40, "confidence": 0.9}
+    data, _ = wandering(20, 3, discrete=True)
+    forest = RandomForestClassifier(n_estimators=3, min_samples_leaf=12)
+    settings = {"estimator": "wis", "behavior": forest, "n_resamples": 20, "confidence": 0.9}
     bounds = [tightrope.lower_bound(data, method="percentile", **settings) for _ in range(2)]
     assert bounds[0] == bounds[1]
     assert bounds[0].behavior == "classifier"

@@ -47,6 +47,8 @@ def spread_warning(
     section 2.6); other intervals and estimators differ in the factor, and a sample's skewness understates the true one.
     """
     spread = float(np.sqrt(np.square(influence).mean()))
+    if np.isnan(spread):
+        return ["one-trajectory: without one of the trajectories the estimate is undefined"]
     if not spread > 1e-12 * abs(estimate):
         return ["no-spread: all trajectories have the same influence, so the bootstrap sees no uncertainty"]
     skew = float(np.mean((influence / spread) ** 3))

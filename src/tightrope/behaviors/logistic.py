@@ -13,7 +13,8 @@ from tightrope.dataset import Array, IntArray, TrajectoryDataset
 
 RIDGE = 1e-8  # of the mean squared logit: keeps the fit finite where an action is told apart perfectly
 MOST_STEPS, MOST_HALVINGS = 100, 30
-CONVERGED = 1e-18  # of the Newton decrement, in nats per step
+CONVERGED = 1e-16  # of the Newton decrement, in nats per step; the step taken then squares it once more
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -38,15 +39,15 @@ class LogisticBehavior:
         if constant.any():  # with an intercept features may be centred: the fit is the same, its digits more
             features = features - np.where(constant, 0.0, center)
         features = features / np.where(constant, np.where(center == 0, 1.0, center), scale)
-        return LogisticFit(features, choices, len(levels), dataset.lengths)
+        return LogisticFit(np.ascontiguousarray(features), choices, len(levels), dataset.lengths)
 
 
 class Point(NamedTuple):
-    """The likelihood at some coefficients."""
+    """The penalised log-likelihood at some coefficients, and its derivatives."""
 
-    objective: float  # mean log-likelihood less the penalty
-    logits: Array  # (N, k-1)
-    probs: Array  # (N, k-1): of all actions but the first
+    objective: float
+    slope: Array  # (k-1, p)
+    hessian: Array  # (k-1, p, k-1, p), negated
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,53 +60,48 @@ class LogisticFit:
     lengths: IntArray  # (n,)
 
     def fit(self, weights: Array) -> Array:
-        """Coefficients (p, k-1), flat; NaN where Newton's method did not settle."""
+        """Coefficients (k-1, p), flat; NaN where Newton's method did not settle."""
         if (weights == 1.0).all():
             return self._start.ravel()
         return self._newton(np.repeat(weights, self.lengths), self._start).ravel()
 
     def log_probs(self, parameters: Array) -> Array:
         """Of all logged actions, (N,)."""
-        logits = self._logits(self._matrix(parameters))
+        logits = self._logits(parameters)
         mine = np.where(self.choices > 0, logits[np.arange(len(logits)), self.choices - 1], 0.0)
         return np.asarray(mine - _log_total(logits))
 
     def probs(self, parameters: Array) -> Array:
         """Of all actions at every step, (N, k)."""
-        others = self._point(self._matrix(parameters), np.ones(len(self.choices))).probs
-        return np.column_stack([1 - others.sum(axis=1), others])
+        logits = self._logits(parameters)
+        total = _log_total(logits)
+        return np.exp(np.column_stack([-total, logits - total[:, None]]))
 
     def pull_back(self, parameters: Array, weights: Array, gradient: Array) -> Array:
         """dβ = H⁻¹ Σ_k φ_k (y_k − p_k − RIDGE·logits_k)ᵀ over a trajectory's steps, H the Hessian under the weights."""
-        per_step = np.repeat(weights, self.lengths)
-        point = self._point(self._matrix(parameters), per_step)
-        off = self._taken - point.probs
-        pulled = self._solve(point, per_step, self.features.T @ (gradient[:, None] * off))
-        moved = np.einsum("np,pk,nk->n", self.features, pulled, off - RIDGE * point.logits, optimize=True)
+        coefficients = parameters.reshape(self.n_actions - 1, -1)
+        hessian = self._point(coefficients, np.repeat(weights, self.lengths)).hessian
+        taken = self.choices[:, None] == np.arange(1, self.n_actions)
+        off = taken - self.probs(parameters)[:, 1:]
+        pulled = _solve(hessian, (gradient[:, None] * off).T @ self.features)
+        moved = ((self.features @ pulled.T) * (off - RIDGE * self._logits(parameters))).sum(axis=1)
         return np.asarray(np.add.reduceat(moved, np.cumsum(self.lengths) - self.lengths))
 
     @cached_property
     def _start(self) -> Array:
-        zero = np.zeros((self.features.shape[1], self.n_actions - 1))
+        zero = np.zeros((self.n_actions - 1, self.features.shape[1]))
         return self._newton(np.ones(len(self.choices)), zero)
-
-    @cached_property
-    def _taken(self) -> Array:
-        """One where an action but the first was taken, (N, k-1)."""
-        return np.asarray(self.choices[:, None] == np.arange(1, self.n_actions), dtype=np.float64)
 
     def _newton(self, per_step: Array, coefficients: Array) -> Array:
         """Newton's method with halved steps, under weights (N,)."""
         per_step = per_step / per_step.sum()
         point = self._point(coefficients, per_step)
         for _ in range(MOST_STEPS):
-            off = per_step[:, None] * (self._taken - point.probs - RIDGE * point.logits)
-            slope = self.features.T @ off
-            step = self._solve(point, per_step, slope)
-            decrement = float(np.sum(step * slope))
+            step = _solve(point.hessian, point.slope)
+            decrement = float(np.sum(step * point.slope))
             following = self._point(coefficients + step, per_step)
             for _ in range(MOST_HALVINGS):
-                if following.objective >= point.objective - 1e-14:
+                if following.objective >= point.objective - ROUNDING:
                     break
                 step = step / 2
                 following = self._point(coefficients + step, per_step)
@@ -115,30 +111,24 @@ class LogisticFit:
         return np.full_like(coefficients, np.nan)
 
     def _point(self, coefficients: Array, per_step: Array) -> Point:
-        logits = self._logits(coefficients)
-        total = _log_total(logits)
-        each = (self._taken * logits).sum(axis=1) - total - RIDGE / 2 * np.square(logits).sum(axis=1)
-        return Point(float(per_step @ each), logits, np.exp(logits - total[:, None]))
+        from tightrope.behaviors import logistic_kernels
 
-    def _solve(self, point: Point, per_step: Array, slope: Array) -> Array:
-        """H⁻¹ slope; redundant features are settled by a far smaller ridge on the coefficients."""
-        p, k = slope.shape
-        hessian = np.empty((k, p, k, p))
-        for a in range(k):
-            for b in range(a, k):
-                curvature = point.probs[:, a] * ((a == b) - point.probs[:, b]) + (RIDGE if a == b else 0.0)
-                block = self.features.T @ ((per_step * curvature)[:, None] * self.features)
-                hessian[a, :, b], hessian[b, :, a] = block, block.T
-        matrix = hessian.reshape(k * p, k * p)
-        diagonal = np.arange(k * p)
-        matrix[diagonal, diagonal] *= 1 + 1e-12
-        return np.asarray(np.linalg.solve(matrix, slope.T.ravel()).reshape(k, p).T)
+        slope, hessian = np.empty_like(coefficients), np.empty(coefficients.shape * 2)
+        objective = logistic_kernels.likelihood(
+            self.features, self.choices, per_step, coefficients, RIDGE, slope, hessian
+        )
+        return Point(objective, slope, hessian)
 
-    def _matrix(self, parameters: Array) -> Array:
-        return parameters.reshape(self.features.shape[1], -1)
+    def _logits(self, parameters: Array) -> Array:
+        return np.asarray(self.features @ parameters.reshape(self.n_actions - 1, -1).T)
 
-    def _logits(self, coefficients: Array) -> Array:
-        return np.asarray(self.features @ coefficients)
+
+def _solve(hessian: Array, slope: Array) -> Array:
+    """H⁻¹ slope; redundant features are settled by a far smaller ridge on the coefficients."""
+    matrix = hessian.reshape(slope.size, slope.size)
+    diagonal = np.arange(slope.size)
+    matrix[diagonal, diagonal] *= 1 + 1e-12
+    return np.asarray(np.linalg.solve(matrix, slope.ravel()).reshape(slope.shape))
 
 
 def _log_total(logits: Array) -> Array:

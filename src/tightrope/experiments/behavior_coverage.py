@@ -19,7 +19,7 @@ from tightrope.report.behavior import Accuracy, render
 
 ESTIMATORS = ("is", "pdis", "wis", "pdwis", "wdr")
 METHODS = ("percentile", "bca")
-RESAMPLES = 1000
+RESAMPLES = 500
 Known = Literal["true", "estimated"]
 _ESTIMATE = "estimate"  # stands for the method where the point estimate is kept
 
