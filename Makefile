@@ -34,6 +34,7 @@ check: $(VENV)/.dev
 
 coverage: $(VENV)/.dev
 	$(BIN)/python -m tightrope.experiments.coverage --out docs/coverage.md
+	$(BIN)/python -m tightrope.experiments.behavior_coverage --out docs/behavior.md
 
 bias: $(VENV)/.dev
 	$(BIN)/python -m tightrope.experiments.bias --out docs/bias.md

@@ -368,6 +368,13 @@ def test_command_line(path):
     assert Evaluation.from_json(done.stdout) == again
 
 
+def test_inspect_checks_the_estimate(path):
+    done = call("inspect", path, *COMMON[:7], "--behavior", "tabular")
+    assert "estimated (tabular): log-likelihood" in done.output.replace("\n", " ")
+    told = json.loads(call("inspect", path, *COMMON[:7], "--behavior", "tabular", "--json").stdout)
+    assert BehaviorCheck.from_dict(told["behavior_check"]).behavior == "tabular"
+
+
 def test_command_line_names_the_fix_and_takes_a_module(path, tmp_path, monkeypatch):
     done = call("evaluate", path, *COMMON)
     assert done.exit_code == BAD_INPUT

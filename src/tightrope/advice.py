@@ -205,7 +205,7 @@ def reasons(
     """The measured quantities that the advice weighs, a line each."""
     lines = [_overlap_line(found, summary.n_trajectories)]
     if behavior is not None:
-        lines.append(_behavior_line(behavior))
+        lines.append(f"behaviour policy {behavior.summary}; no bound that rests on it is exact")
     if found.unlogged_mass is not None:
         lines.append(
             f"support: {found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
@@ -226,23 +226,6 @@ def _overlap_line(found: Overlap, n: int) -> str:
         f"overlap: {n} trajectories are worth {found.effective_sample_size[-1]:.1f}; {found.zero_share:.0%} of them "
         f"the candidate could not have produced; {tail}"
     )
-
-
-def _behavior_line(check: BehaviorCheck) -> str:
-    parts = [
-        f"log-likelihood of an action {check.log_likelihood:.3g} fitted, {check.held_out_log_likelihood:.3g} held out"
-    ]
-    if check.calibration_error is not None:
-        parts.append(f"calibration error {check.calibration_error:.2g} (noise alone: {check.calibration_noise:.2g})")
-    if check.residual_variance is not None:
-        parts.append(f"variance of standardised residuals {check.residual_variance:.2f}")
-    parts += [
-        f"{check.unseen_share:.1%} of the actions never seen in their state elsewhere",
-        f"smallest {'density' if check.residual_variance is not None else 'probability'} of a logged action "
-        f"{check.smallest_probs[0]:.2g}",
-        "no bound that rests on it is exact",
-    ]
-    return f"behaviour policy estimated ({check.behavior}): {'; '.join(parts)}"
 
 
 def _model_line(check: ModelCheck) -> str:

@@ -198,6 +198,7 @@ def inspect(
     epsilon: Epsilon = None,
     sigma: Sigma = None,
     onnx_output: OnnxOutput = None,
+    behavior: BehaviorOption = "logged",
     discount: Discount = 1.0,
     horizon: Horizon = None,
     reward_range: RewardRange = None,
@@ -209,24 +210,30 @@ def inspect(
 ) -> None:
     """What is in the logs, what is wrong with them, and how much they say about the candidate."""
     with _errors():
+        from tightrope.behaviors import behavior as find_behavior
         from tightrope.diagnostics import overlap, summarize
+        from tightrope.estimators.behavior_check import check_behavior
+        from tightrope.policies import load_object
         from tightrope.problem import Problem
 
         candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
         dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
         summary = summarize(dataset)
         asked = candidate is not None or dataset.eval_log_probs is not None
-        found = overlap(Problem(dataset, candidate)) if asked else None
+        chosen = find_behavior(load_object(behavior) if ":" in behavior else behavior, dataset)
+        problem = Problem(dataset, candidate, chosen)
+        found, check = (overlap(problem), check_behavior(problem)) if asked else (None, None)
     if json:
         import json as encoder
 
-        typer.echo(encoder.dumps({"summary": summary.to_dict(), "overlap": found.to_dict() if found else None}))
+        parts = {"summary": summary, "overlap": found, "behavior_check": check}
+        typer.echo(encoder.dumps({name: part.to_dict() if part else None for name, part in parts.items()}))
         return
     from rich.console import Console
 
     from tightrope.report.table import summary_table
 
-    Console().print(summary_table(summary, found))
+    Console().print(summary_table(summary, found, check))
 
 
 @app.command(epilog=EXITS)

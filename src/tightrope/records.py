@@ -152,6 +152,21 @@ class BehaviorCheck(_Json):
     smallest_probs: tuple[float, float, float]  # of logged actions: the smallest, the 1 % and the 5 % quantile
     warnings: tuple[str, ...] = ()
 
+    @property
+    def summary(self) -> str:
+        """All of it in a line."""
+        parts = [
+            f"log-likelihood of an action {self.log_likelihood:.3g} fitted, {self.held_out_log_likelihood:.3g} held out"
+        ]
+        if self.calibration_error is not None:
+            parts.append(f"calibration error {self.calibration_error:.2g} (noise alone: {self.calibration_noise:.2g})")
+        if self.residual_variance is not None:
+            parts.append(f"variance of standardised residuals {self.residual_variance:.2f}")
+        what = "probability" if self.residual_variance is None else "density"
+        parts.append(f"{self.unseen_share:.1%} of the actions never seen in their state elsewhere")
+        parts.append(f"smallest {what} of a logged action {self.smallest_probs[0]:.2g}")
+        return f"estimated ({self.behavior}): {'; '.join(parts)}"
+
 
 @dataclass(frozen=True)
 class Summary(_Json):

@@ -88,7 +88,8 @@ def render(
         f"the 95 % Clopper–Pearson interval, in percent. **Bold**: the interval lies wholly above {nominal:.0%}, so "
         "the bound is over-confident there. *Warned* is the share of data sets on which `evaluate` warned against "
         "the bound. *Mean* is the mean of the finite bounds. The last row, *advice*, is the bound that `evaluate` "
-        "said to believe; there, *warned* is the share of data sets on which it said that the data cannot answer.",
+        "said to believe; there, *warned* is the share of data sets on which it said that the data cannot answer. "
+        "With a behaviour policy estimated from the same logs: [behavior.md](behavior.md).",
         "",
         *_reading(cells, nominal),
         "",

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tightrope.records import Bound, Evaluation, Overlap, Summary
+from tightrope.records import BehaviorCheck, Bound, Evaluation, Overlap, Summary
 
 
 def evaluation_table(evaluation: Evaluation) -> Group:
@@ -91,7 +91,7 @@ def _skipped(skipped: tuple[tuple[str, str, str], ...]) -> Text:
     return Text("\n".join(f"Left out {', '.join(pairs)}: {why}" for why, pairs in reasons.items()), style="dim")
 
 
-def summary_table(summary: Summary, overlap: Overlap | None) -> Group:
+def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorCheck | None = None) -> Group:
     """What is in the logs and what is wrong with them."""
     table = Table(show_header=False, box=None, pad_edge=False)
     declared = "" if summary.horizon_declared else " (not declared: the longest episode)"
@@ -122,9 +122,11 @@ def summary_table(summary: Summary, overlap: Overlap | None) -> Group:
         }
         if overlap.unlogged_mass is not None:
             rows["unlogged actions"] = f"{overlap.unlogged_mass:.1%} of the candidate's choices"
+    if behavior is not None:
+        rows["behaviour policy"] = behavior.summary
     for name, value in rows.items():
         table.add_row(Text(name, style="bold"), Text(value))  # a column's name may hold what looks like markup
-    warnings = [*summary.notes, *(overlap.warnings if overlap else ())]
+    warnings = [*summary.notes, *(overlap.warnings if overlap else ()), *(behavior.warnings if behavior else ())]
     return Group(table, *(Text(f"! {text}", style="yellow") for text in warnings))
 
 
