@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -57,6 +58,13 @@ def _every_method() -> tightrope.Evaluation:
     return tightrope.evaluate(data, problem.candidate, methods=methods, max_ratio=4.5, true_value=problem.true_value)
 
 
+def _gain() -> tightrope.Evaluation:
+    """Better than the behaviour policy? Asked of logs without probabilities, so that these are estimated."""
+    problem = small("clinic")
+    data = replace(problem.logs(400, rng=np.random.default_rng(0)), behavior_log_probs=None, behavior=None)
+    return tightrope.evaluate(data, problem.candidate, behavior="tabular", baseline="behavior")
+
+
 MAKERS = {
     "clear yes": lambda: _walker(-14.0),
     "clear no": lambda: _walker(-9.0),
@@ -65,4 +73,5 @@ MAKERS = {
     "one heavy trajectory": _heavy,
     "no common support": _unsupported,
     "every method": _every_method,
+    "gain": _gain,
 }

@@ -88,6 +88,19 @@ def test_an_estimated_behaviour_policy_has_its_section():
     assert short(result.behavior_check.held_out_log_likelihood) in told
 
 
+def test_a_gain_is_said_with_its_bounds():
+    result = report_of("gain")
+    told = words_of(result.to_html())
+    assert len(result.gains) == 2
+    for bound in result.gains:
+        sign = "≥" if bound.side == "lower" else "≤"
+        assert f"bound on the gain, 95%, approximate {sign} {short(bound.value, 5)}" in told
+    assert "Threshold of the gain 0 " in told
+    console = Console(file=io.StringIO(), width=200)
+    console.print(result)
+    assert "Gain on the behaviour policy, on the same resamples: ≥" in console.file.getvalue()
+
+
 def test_data_cannot_write_into_the_page():
     result = report_of("one heavy trajectory")
     assert result.details.influential[0].episode.startswith("<script>")
@@ -222,6 +235,8 @@ def test_the_verdict_stands_in_the_table(logs):
     assert "Yes, at 95%: the candidate's value is above 0.1 (approximate)" in done.output
     assert "lower and upper bounds" in done.output
     assert "Yes" not in call("evaluate", logs).output
+    gained = call("evaluate", logs, "--baseline", "behavior", "--threshold", "-0.9")
+    assert "the candidate's gain on the behaviour policy is above -0.9" in gained.output
 
 
 def test_a_report_is_written_even_where_there_is_no_answer(logs, tmp_path):

@@ -12,7 +12,7 @@ from tightrope.advice import reasons
 from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
-from tightrope.bounds.base import is_exact
+from tightrope.bounds.base import ProcessBound, is_exact
 from tightrope.checks import is_number
 from tightrope.dataset import TrajectoryDataset
 from tightrope.details import details, subject
@@ -21,14 +21,15 @@ from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.estimators.behavior_check import check_behavior
+from tightrope.estimators.gain import gain
 from tightrope.evaluation import Evaluation
 from tightrope.models import Model, has_tabular
 from tightrope.models import model as find_model
-from tightrope.pairs import Work, bounds_of, is_valid
+from tightrope.pairs import Pair, Work, bounds_of, is_valid
 from tightrope.policy import DeterministicControl
 from tightrope.problem import Problem
 from tightrope.provenance import provenance
-from tightrope.records import Advice, Bound, Interval, Side
+from tightrope.records import Advice, Bound, Interval, Overlap, Side
 from tightrope.settings import Options, Settings
 from tightrope.statistic import FittedStatistic
 from tightrope.verdict import verdict
@@ -119,6 +120,7 @@ def evaluate(
     side: Literal["lower", "upper", "both"] = "lower",
     strict: bool = False,
     threshold: float | None = None,
+    baseline: Literal["behavior"] | None = None,
     true_value: float | None = None,
     **options: Unpack[Options],
 ) -> Evaluation:
@@ -127,34 +129,32 @@ def evaluate(
     ``model`` is the one that estimators given by name use: "auto" (tabular where states and actions are discrete), a
     name, or an object. Pairs that cannot be computed are listed with the reason in ``skipped``. With ``side="both"``
     each bound has the given confidence on its own side. With a ``threshold`` both sides are computed, and the
-    verdict says whether the value exceeds it. ``strict`` believes exact bounds alone: where none says anything, the
-    answer is that this data cannot answer.
+    verdict says whether the value exceeds it. With ``baseline="behavior"`` it says whether the candidate gains on the
+    behaviour policy (by more than the threshold, if there is one), from bounds on the paired difference. ``strict``
+    believes exact bounds alone: where none says anything, the answer is that this data cannot answer.
     """
     if side not in ("lower", "upper", "both"):
         raise BoundError(f'side is {side!r}; "lower", "upper" or "both"')
     if threshold is not None and not (is_number(threshold) and abs(threshold) < math.inf):
         raise BoundError(f"threshold is {threshold!r}; it must be a finite number")
+    if baseline not in (None, "behavior"):
+        raise BoundError(f'baseline is {baseline!r}; "behavior" or None')
+    if baseline is not None and threshold is None:
+        threshold = 0.0
     settings = Settings(**options)
     problem = _problem(dataset, policy, settings.behavior)
     found, behavior = overlap(problem), check_behavior(problem)
-    named = [estimators] if isinstance(estimators, str) else list(estimators or ESTIMATORS)
-    methods = [methods] if isinstance(methods, str) else methods
-    find_model(model, problem)  # an unknown name is an error even where no estimator would use it
-    # A continuous model takes its time: only when asked for, or where nothing else can answer.
-    needless = not has_tabular(problem) and not isinstance(problem.policy, DeterministicControl)
-    if estimators is None and model == "auto" and needless:
-        named = [name for name in named if not is_model_based(name)]
-    chosen = [find_estimator(item, model=model) for item in named]
-    pairs = [(one, find_method(item)) for one in chosen for item in (methods or DEFAULT_METHODS)]
-    if methods is None:  # nobody asked for the pairs that mean nothing
-        pairs = [pair for pair in pairs if is_valid(*pair) and not (problem.behavior and is_exact(pair[1]))]
+    pairs = _pairs(problem, estimators, methods, model)
+    gains = [(gain(one), item) for one, item in pairs if not isinstance(item, ProcessBound)] if baseline else []
     sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
     bounds: list[Bound] = []
+    gained: list[Bound] = []
     origins: list[tuple[Estimator, Work]] = []  # of each bound
     skipped: dict[tuple[str, str], TightropeError] = {}
     for each in sides:
-        results, work = bounds_of(problem, found, pairs, each, settings, behavior)
-        for pair, result in zip(pairs, results, strict=True):
+        results, work = bounds_of(problem, found, [*pairs, *gains], each, settings, behavior)
+        gained += [result for result in results[len(pairs) :] if isinstance(result, Bound)]
+        for pair, result in zip(pairs, results, strict=False):
             if isinstance(result, Bound):
                 bounds.append(result)
                 origins.append((pair[0], work))
@@ -162,9 +162,8 @@ def evaluate(
                 skipped[pair[0].name, pair[1].name] = result
     if not bounds:
         raise _reasons(skipped)
-    advice = [choose(bounds, found, each, dataset, strict=strict) for each in sides]
-    text = "\n".join(dict.fromkeys(text for text, _ in advice))
-    believe = tuple(index for _, index in advice if index is not None)
+    text, believe = _believe(bounds, found, sides, dataset, strict)
+    why, improved = _believe(gained, found, sides, dataset, strict) if baseline else (text, ())
     summary, check = summarize(dataset), next(iter(work.checks.values()), None)
     told = subject(bounds, believe)
     return Evaluation(
@@ -184,16 +183,52 @@ def evaluate(
             "seed": settings.seed,
             "behavior": "logged" if problem.behavior is None else problem.behavior.name,
         },
-        verdict=verdict([bounds[index] for index in believe], text, threshold=threshold),
+        gains=tuple(gained[index] for index in improved),
+        verdict=verdict(
+            [gained[index] for index in improved] if baseline else [bounds[index] for index in believe],
+            why,
+            threshold=threshold,
+            about="gain" if baseline else "value",
+        ),
         details=details(told, *origins[told]),
         provenance=provenance(),
     )
+
+
+def _pairs(
+    problem: Problem,
+    estimators: Sequence[str | Estimator] | None,
+    methods: Sequence[str | Method] | None,
+    model: str | Model,
+) -> list[Pair]:
+    """What to compute: what was asked for, or all that means something and does not take long."""
+    named = [estimators] if isinstance(estimators, str) else list(estimators or ESTIMATORS)
+    methods = [methods] if isinstance(methods, str) else methods
+    find_model(model, problem)  # an unknown name is an error even where no estimator would use it
+    # A continuous model takes its time: only when asked for, or where nothing else can answer.
+    needless = not has_tabular(problem) and not isinstance(problem.policy, DeterministicControl)
+    if estimators is None and model == "auto" and needless:
+        named = [name for name in named if not is_model_based(name)]
+    chosen = [find_estimator(item, model=model) for item in named]
+    pairs = [(one, find_method(item)) for one in chosen for item in (methods or DEFAULT_METHODS)]
+    if methods is None:  # nobody asked for the pairs that mean nothing
+        return [pair for pair in pairs if is_valid(*pair) and not (problem.behavior and is_exact(pair[1]))]
+    return pairs
 
 
 def advise(dataset: TrajectoryDataset, policy: Any = None, **options: Any) -> Advice:
     """What to believe on this data, and why; takes what ``evaluate`` takes."""
     result = evaluate(dataset, policy, **options)
     return Advice(result.advice, tuple(result.bounds[index] for index in result.believe), result.reasons)
+
+
+def _believe(
+    bounds: Sequence[Bound], found: Overlap, sides: Sequence[Side], dataset: TrajectoryDataset, strict: bool
+) -> tuple[str, tuple[int, ...]]:
+    """The advice, and which bounds it points to."""
+    advice = [choose(bounds, found, each, dataset, strict=strict) for each in sides]
+    text = "\n".join(dict.fromkeys(text for text, _ in advice))
+    return text, tuple(index for _, index in advice if index is not None)
 
 
 def _problem(dataset: TrajectoryDataset, policy: Any, behavior: Any) -> Problem:

@@ -152,6 +152,10 @@ def evaluate(
     threshold: Annotated[
         float | None, typer.Option(help="Say whether the value exceeds this; bounds both sides.")
     ] = None,
+    baseline: Annotated[
+        Literal["behavior"] | None,
+        typer.Option(help="Say whether the candidate gains on the policy that made the logs, by a paired difference."),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a report here, one HTML page.")] = None,
     json: Json = False,
 ) -> None:
@@ -181,6 +185,7 @@ def evaluate(
                 rng=seed,
                 max_ratio=max_ratio,
                 threshold=threshold,
+                baseline=baseline,
                 progress=progress,
             )
         if report is not None:

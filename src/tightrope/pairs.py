@@ -14,6 +14,7 @@ from tightrope.engines import Replicates, replicate
 from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator
 from tightrope.estimators.base import IndependentEstimator
+from tightrope.estimators.gain import possible_range
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.model_check import check_model
 from tightrope.models import Model
@@ -167,7 +168,7 @@ class Work:
             *self._overlap_warnings(estimator),
             *self._model_warnings(estimator),
             *spread_warning(influence, replicates.estimate, self.side, settings.confidence, second_order=second_order),
-            *self._out_of_range(replicates.estimate, value),
+            *self._out_of_range(estimator, replicates.estimate, value),
         ]
         if undefined:
             warnings.append(
@@ -224,7 +225,7 @@ class Work:
             method=method.name,
             guarantee="exact",
             standard_error=standard_error(sample.values - sample.values.mean()),
-            warnings=(*data.notes, *wrong, *self._out_of_range(sample.estimate, value)),
+            warnings=(*data.notes, *wrong, *self._out_of_range(estimator, sample.estimate, value)),
             n_trajectories=len(sample.values),
             seed=settings.seed if method.name == "cut" else None,
         )
@@ -234,7 +235,9 @@ class Work:
             raise BoundError(f"{method.name} bounds the value in a model; {estimator.name} is none. Use mb")
         found = method.bound(self.problem, confidence=self.settings.confidence, side=self.side)
         against = [text for text in self.check(estimator).warnings if text.startswith("model-contradicted")]
-        return replace(found, warnings=(*found.warnings, *against, *self._out_of_range(found.estimate, found.value)))
+        return replace(
+            found, warnings=(*found.warnings, *against, *self._out_of_range(estimator, found.estimate, found.value))
+        )
 
     def _overlap_warnings(self, estimator: Estimator) -> tuple[str, ...]:
         """What speaks against the ratios concerns whoever uses them; a model alone fears only what was never logged."""
@@ -267,9 +270,9 @@ class Work:
             )
         return self.checks[chosen]
 
-    def _out_of_range(self, estimate: float, value: float) -> list[str]:
+    def _out_of_range(self, estimator: Estimator, estimate: float, value: float) -> list[str]:
         """An estimate or bound beyond what was declared possible says so itself."""
-        low, high = self.problem.dataset.value_range or (-np.inf, np.inf)
+        low, high = possible_range(estimator, self.problem.dataset)
         warnings = []
         if not low <= estimate <= high:
             warnings.append(

@@ -223,6 +223,7 @@ class Verdict(_Json):
     headline: str
     text: str
     threshold: float | None = None
+    about: Literal["value", "gain"] = "value"  # gain: the value less the behaviour policy's
 
 
 @dataclass(frozen=True)
@@ -279,6 +280,7 @@ class Evaluation(_Json):
     believe: tuple[int, ...] = ()  # which of the bounds, at most one a side; none: this data cannot answer
     true_value: float | None = None  # where it is known, for demonstrations
     settings: dict[str, Any] = field(default_factory=dict)
+    gains: tuple[Bound, ...] = ()  # believed bounds on the value less the behaviour policy's, where asked for
     verdict: Verdict | None = None
     details: Details | None = None
     provenance: Provenance | None = field(default=None, compare=False)  # equal evaluations say the same, from anywhere
@@ -297,6 +299,7 @@ class Evaluation(_Json):
             **{
                 **parts,
                 "bounds": tuple(Bound.from_dict(bound) for bound in data["bounds"]),
+                "gains": tuple(Bound.from_dict(bound) for bound in data.get("gains", ())),
                 "summary": Summary.from_dict(data["summary"]),
                 "overlap": Overlap.from_dict(data["overlap"]),
                 **{name: cls.from_dict(data[name]) for name, cls in _OPTIONAL.items() if data.get(name)},

@@ -7,47 +7,52 @@ side. Whatever the value is, only one of the two can be wrong, so the answer as 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from tightrope.records import Bound, Verdict
 
+About = Literal["value", "gain"]
+SUBJECTS: dict[About, str] = {"value": "the candidate's value", "gain": "the candidate's gain on the behaviour policy"}
 
-def verdict(believed: Sequence[Bound], advice: str, *, threshold: float | None) -> Verdict:
+
+def verdict(believed: Sequence[Bound], advice: str, *, threshold: float | None, about: About = "value") -> Verdict:
     """The verdict of the believed bounds, at most one a side, against the threshold if there is one."""
     if not believed:
-        return Verdict("broken", "These logs cannot answer", advice, threshold)
+        return Verdict("broken", "These logs cannot answer", advice, threshold, about)
     lower = next((bound for bound in believed if bound.side == "lower"), None)
     upper = next((bound for bound in believed if bound.side == "upper"), None)
     if threshold is None:
-        return Verdict("bound", _between(lower, upper), _promises(believed))
+        return Verdict("bound", _between(lower, upper, about), _promises(believed), None, about)
     yes = lower is not None and lower.value > threshold
     no = upper is not None and upper.value < threshold
     if yes and no:
-        text = f"The two believed bounds contradict each other: {_between(lower, upper)}. {_promises(believed)}"
-        return Verdict("cannot tell", _open(threshold), text, threshold)
+        text = f"The two believed bounds contradict each other: {_between(lower, upper, about)}. {_promises(believed)}"
+        return Verdict("cannot tell", _open(threshold, about), text, threshold, about)
     for answer, bound in (("yes", lower if yes else None), ("no", upper if no else None)):
         if bound is not None:
             side = "above" if answer == "yes" else "below"
-            headline = f"{answer.title()}, at {_level(bound)}: the candidate's value is {side} {threshold:.5g}"
+            headline = f"{answer.title()}, at {_level(bound)}: {SUBJECTS[about]} is {side} {threshold:.5g}"
             return Verdict(
                 "yes" if yes else "no",
                 f"{headline} ({bound.guarantee})",
                 f"The {bound.side} bound, {bound.value:.5g}, lies {side} {threshold:.5g} at {_level(bound)} "
                 f"confidence, one-sided. {_promises([bound])}",
                 threshold,
+                about,
             )
-    return Verdict("cannot tell", _open(threshold), _why_open(lower, upper, threshold), threshold)
+    return Verdict("cannot tell", _open(threshold, about), _why_open(lower, upper, about), threshold, about)
 
 
-def _open(threshold: float) -> str:
-    return f"Cannot tell whether the candidate's value is above {threshold:.5g}"
+def _open(threshold: float, about: About) -> str:
+    return f"Cannot tell whether {SUBJECTS[about]} is above {threshold:.5g}"
 
 
-def _why_open(lower: Bound | None, upper: Bound | None, threshold: float) -> str:
+def _why_open(lower: Bound | None, upper: Bound | None, about: About) -> str:
     believed = [bound for bound in (lower, upper) if bound is not None]
     if len(believed) == 2:
         return (
-            f"The threshold lies between the bounds: {_between(lower, upper)}. More logs, or logs of a policy closer "
-            f"to the candidate, would narrow them. {_promises(believed)}"
+            f"The threshold lies between the bounds: {_between(lower, upper, about)}. More logs, or logs of a policy "
+            f"closer to the candidate, would narrow them. {_promises(believed)}"
         )
     (only,) = believed
     other = "upper" if only.side == "lower" else "lower"
@@ -57,14 +62,15 @@ def _why_open(lower: Bound | None, upper: Bound | None, threshold: float) -> str
     )
 
 
-def _between(lower: Bound | None, upper: Bound | None) -> str:
+def _between(lower: Bound | None, upper: Bound | None, about: About) -> str:
     """The bounds as one phrase, with level and side."""
     if lower is not None and upper is not None:
-        return f"{lower.value:.5g} ≤ value ≤ {upper.value:.5g}, each side with {_level(lower)} confidence"
+        return f"{lower.value:.5g} ≤ {about} ≤ {upper.value:.5g}, each side with {_level(lower)} confidence"
     only = lower or upper
     assert only is not None
     side = "at least" if only.side == "lower" else "at most"
-    return f"The candidate's value is {side} {only.value:.5g}, with {_level(only)} confidence ({only.guarantee})"
+    subject = SUBJECTS[about].replace("the", "The", 1)
+    return f"{subject} is {side} {only.value:.5g}, with {_level(only)} confidence ({only.guarantee})"
 
 
 def _promises(bounds: Sequence[Bound]) -> str:

@@ -23,6 +23,11 @@ class Drawing:
     caption: str
 
 
+def value_threshold(result: Evaluation) -> float | None:
+    """The threshold on the value's axis; one on the gain has no place there."""
+    return result.verdict.threshold if result.verdict is not None and result.verdict.about == "value" else None
+
+
 def overlap_is_measured(result: Evaluation) -> bool:
     """Whether the effective sample size means anything: there are ratios, and they average to 1."""
     return not any(text.startswith(("no-overlap", "mean-ratio")) for text in result.overlap.warnings)
@@ -119,7 +124,7 @@ def bootstrap(result: Evaluation, key: str) -> Drawing | None:
     if found.n_beyond:
         parts.append(f"{found.n_beyond} lie too far out to be drawn.")
     marks = [(bound.estimate, "estimate"), (bound.value, "bound")]
-    threshold = None if result.verdict is None else result.verdict.threshold
+    threshold = value_threshold(result)
     marks += [(threshold, "threshold")] if threshold is not None else []
     x = around([found.edges[0], found.edges[-1]], [value for value, _ in marks])
     caption = " ".join(parts)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from tightrope.errors import TightropeError
 from tightrope.records import Evaluation
+from tightrope.report.drawings import value_threshold
 
 FigureKind = Literal["forest", "overlap", "bootstrap"]
 
@@ -39,8 +40,9 @@ def _forest(result: Evaluation, make: Any) -> Any:
         ends = (summary.return_mean - summary.return_error, summary.return_mean + summary.return_error)
         axes.axvspan(*ends, color="C1", alpha=0.25, linewidth=0)
     axes.axvline(summary.return_mean, color="C1", linestyle="--", label="behaviour policy's own value")
-    if result.verdict is not None and result.verdict.threshold is not None:
-        axes.axvline(result.verdict.threshold, color="C3", label="threshold")
+    threshold = value_threshold(result)
+    if threshold is not None:
+        axes.axvline(threshold, color="C3", label="threshold")
     axes.set(yticks=range(len(names)), yticklabels=names, xlabel="value; from bound (bar) to estimate (dot)")
     axes.invert_yaxis()
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False, ncols=2)

@@ -6,6 +6,7 @@ import math
 
 from tightrope.records import Bound, Evaluation
 from tightrope.report import svg
+from tightrope.report.drawings import value_threshold
 from tightrope.report.scale import Scale, around, short
 
 # Percent: where the plot begins and how wide it is, on a phone and elsewhere. Browsers do not let a style sheet move an
@@ -44,17 +45,13 @@ def forest(result: Evaluation, key: str) -> str:
 def _axis(result: Evaluation) -> Scale:
     summary = result.summary
     core = [summary.return_mean]
-    core += [x for x in (_threshold(result), result.true_value) if x is not None]
+    core += [x for x in (value_threshold(result), result.true_value) if x is not None]
     for index in result.believe:
         core += [result.bounds[index].value, result.bounds[index].estimate]
     if not result.believe:  # the middle half of the estimates, wild ones left aside
         estimates = sorted(bound.estimate for bound in result.bounds if math.isfinite(bound.estimate))
         core += estimates[len(estimates) // 4 : 1 + 3 * len(estimates) // 4]
     return around(core, [x for bound in result.bounds for x in (bound.value, bound.estimate)])
-
-
-def _threshold(result: Evaluation) -> float | None:
-    return None if result.verdict is None else result.verdict.threshold
 
 
 def _across(axis: Scale, value: float) -> float:
@@ -78,7 +75,7 @@ def _references(result: Evaluation, axis: Scale, bottom: float) -> list[str]:
                 cls="behavior-band",
             )
         )
-    for value, cls in ((mean, "behavior"), (_threshold(result), "threshold"), (result.true_value, "truth")):
+    for value, cls in ((mean, "behavior"), (value_threshold(result), "threshold"), (result.true_value, "truth")):
         if value is not None:
             parts.append(svg.line(_across(axis, value), TOP, _across(axis, value), bottom + 4, cls))
     return parts
@@ -129,7 +126,7 @@ def _numbers(row: Row) -> str:
 
 def _description(result: Evaluation) -> str:
     parts = [f"The behaviour policy's own value is {svg.say(result.summary.return_mean)}."]
-    threshold = _threshold(result)
+    threshold = value_threshold(result)
     if threshold is not None:
         parts.append(f"The threshold is {svg.say(threshold)}.")
     for index in result.believe:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tightrope.records import Evaluation, Verdict
-from tightrope.report.drawings import Drawing, bootstrap, overlap_drawings, overlap_is_measured
+from tightrope.report.drawings import Drawing, bootstrap, overlap_drawings, overlap_is_measured, value_threshold
 from tightrope.report.forest import forest
 from tightrope.report.scale import give_or_take, percent, short
 from tightrope.report.words import assumptions, behavior_lines, guarantees, level, model_lines, settings_line
@@ -59,12 +59,13 @@ def _context(result: Evaluation) -> dict[str, Any]:
         "symbol": SYMBOLS[told.kind],
         "headline": told.headline,
         "verdict_text": told.text,
-        "threshold": told.threshold,
+        "threshold": value_threshold(result),
+        "asked": told.threshold,
         "provenance": result.provenance,
         "believed": believed,
         "measured": overlap_is_measured(result),
         "estimates": {bound.estimator: bound.estimate for bound in believed},
-        "cautions": tuple(dict.fromkeys(text for bound in believed for text in bound.warnings)),
+        "cautions": tuple(dict.fromkeys(text for bound in (*result.gains, *believed) for text in bound.warnings)),
         "forest": Markup(forest(result, f"{key}-forest")),
         "overlaps": [safe(drawing) for drawing in overlap_drawings(result, key)],
         "bootstrap": safe(bootstrap(result, f"{key}-bootstrap")),

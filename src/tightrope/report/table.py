@@ -20,6 +20,12 @@ def evaluation_table(evaluation: Evaluation) -> Group:
         parts.append(_skipped(evaluation.skipped))
     if evaluation.true_value is not None:
         parts.append(Text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
+    parts += [
+        Text(
+            f"Gain on the behaviour policy, on the same resamples: {str(bound).splitlines()[0].removeprefix('value ')}"
+        )
+        for bound in evaluation.gains
+    ]
     if evaluation.verdict is not None and evaluation.verdict.threshold is not None:
         parts.append(Text(evaluation.verdict.headline, style="bold"))
     parts.append(Text(evaluation.advice, style="bold green" if evaluation.believe else "bold red"))

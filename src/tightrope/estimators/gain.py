@@ -1,0 +1,136 @@
+"""The candidate's value less the behaviour policy's, on the same trajectories: what "is it better?" asks.
+
+Both are estimated from the same logs and move together; bounded as one difference under the same weights, what they
+share cancels (docs/errata.md, item 31). Two separate bounds would be wider, and an error bar drawn around each says
+nothing of the difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.dataset import Array, TrajectoryDataset
+from tightrope.errors import BoundError
+from tightrope.estimators.base import Anchor, Estimator
+from tightrope.problem import Problem
+from tightrope.statistic import FittedStatistic, RatioSum, SumStatistic, TrajectoryValues, weight_rows
+
+
+@dataclass(frozen=True)
+class Gain:
+    """An estimator's value less the mean return of the logs, under the same weights."""
+
+    of: Any  # the estimator of the candidate's value
+
+    @property
+    def name(self) -> str:
+        """The estimator's."""
+        return str(self.of.name)
+
+    @property
+    def uses_ratios(self) -> bool:
+        """As the estimator does."""
+        return bool(getattr(self.of, "uses_ratios", True))
+
+    @property
+    def model(self) -> Any:
+        """The estimator's model; none where it has none."""
+        return self.of.model
+
+    @property
+    def fit(self) -> Any:
+        """How the estimator fits its model; none where it has none."""
+        return self.of.fit
+
+    def anchored(self, anchor: Anchor) -> Gain:
+        """The same for one side."""
+        return type(self)(self.of.anchored(anchor))
+
+    def __call__(self, problem: Problem) -> FittedStatistic:
+        """The statistic of the difference."""
+        value, returns = self.of(problem), problem.dataset.returns
+        if isinstance(value, SumStatistic) and isinstance(value.combine, RatioSum):
+            return _sums(value, value.combine, returns)
+        return GainStatistic(value, returns)
+
+
+@dataclass(frozen=True)
+class IndependentGain(Gain):
+    """The gain of a mean of independent values, so that exact bounds apply."""
+
+    def trajectory_values(self, problem: Problem, *, max_ratio: float | None) -> TrajectoryValues:
+        """X − return, counted from the lowest that the difference can be (upper bounds: from the highest).
+
+        With V = o + E[X], X ≥ 0 and returns up to h, V − V_b = (o − h) + E[X + (h − return)]; likewise from above.
+        """
+        sample, returns = self.of.trajectory_values(problem, max_ratio=max_ratio), problem.dataset.returns
+        low, high = problem.dataset.value_range or (-np.inf, np.inf)
+        end = high if sample.sign > 0 else low
+        if not np.isfinite(end):
+            raise BoundError("an exact bound on the gain needs both ends of the return to be declared")
+        values = np.maximum(sample.values + sample.sign * (end - returns), 0.0)
+        ceiling = None if sample.ceiling is None else sample.ceiling + (high - low)
+        return TrajectoryValues(values, sample.origin - end, sample.sign, ceiling, sample.missing)
+
+
+def gain(estimator: Estimator) -> Gain:
+    """The estimator's gain over the behaviour policy."""
+    return (IndependentGain if hasattr(estimator, "trajectory_values") else Gain)(estimator)
+
+
+def possible_range(estimator: Estimator, dataset: TrajectoryDataset) -> tuple[float, float]:
+    """What was declared possible for that which the estimator estimates."""
+    low, high = dataset.value_range or (-np.inf, np.inf)
+    return (low - high, high - low) if isinstance(estimator, Gain) else (low, high)
+
+
+def _sums(value: SumStatistic, combine: RatioSum, returns: Array) -> SumStatistic:
+    """One more ratio, Σ return / Σ 1, taken off."""
+    whole = RatioSum(np.append(combine.coefficients, -1.0), combine.constant)
+    k = len(combine.coefficients)
+
+    def make_columns(start: int, stop: int) -> Array:
+        columns = value.make_columns(start, stop)
+        ones = np.ones((stop - start, 1))
+        return np.hstack([columns[:, :k], ones, columns[:, k:], returns[start:stop, None]])
+
+    return SumStatistic(value.n_trajectories, whole.fields, make_columns, whole)
+
+
+@dataclass(frozen=True, eq=False)
+class GainStatistic:
+    """The difference for a statistic that is no sum of ratios."""
+
+    value: FittedStatistic
+    returns: Array  # (n,)
+
+    @property
+    def n_trajectories(self) -> int:
+        """How many weights it takes."""
+        return len(self.returns)
+
+    def __call__(self, weights: npt.ArrayLike) -> Array:
+        """(..., n) weights to (...,) values."""
+        rows = weight_rows(weights, self.n_trajectories)
+        result: Array = self.value(rows) - rows @ self.returns / rows.sum(axis=-1)
+        return result
+
+    @property
+    def estimate(self) -> float:
+        """The point estimate: all weights one."""
+        return self.value.estimate - float(self.returns.mean())
+
+    def influence(self) -> Array:
+        """What each trajectory does to the difference, to first order."""
+        result: Array = self.value.influence() - (self.returns - self.returns.mean())
+        return result
+
+    def leave_one_out(self) -> Array:
+        """The difference without each trajectory in turn."""
+        others = (self.returns.sum() - self.returns) / (self.n_trajectories - 1)
+        result: Array = self.value.leave_one_out() - others
+        return result
