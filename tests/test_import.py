@@ -7,7 +7,22 @@ import sys
 
 import pytest
 
-HEAVY = ("numba", "scipy.stats", "pyarrow", "pandas", "polars", "torch", "matplotlib", "rich", "typer")
+HEAVY = (
+    "sklearn",
+    "joblib",
+    "stable_baselines3",
+    "gymnasium",
+    "onnxruntime",
+    "numba",
+    "scipy.stats",
+    "pyarrow",
+    "pandas",
+    "polars",
+    "torch",
+    "matplotlib",
+    "rich",
+    "typer",
+)
 
 
 @pytest.fixture(scope="module")

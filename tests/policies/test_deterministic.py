@@ -7,6 +7,7 @@ import pytest
 
 import tightrope
 from tightrope import DeterministicControl, NoOverlapError, PolicyError
+from tightrope.policy import as_policy
 
 T = 3
 CONTROL = DeterministicControl(lambda s, t: -0.25 * s[:, :1])
@@ -82,3 +83,30 @@ def test_a_discrete_deterministic_candidate_keeps_importance_sampling():
     }
     table = np.array([[1.0, 0.0]])
     assert tightrope.estimate(tightrope.read(source), table, estimator="is") == pytest.approx((2 * 1 + 2 * 3) / 4)
+
+
+class Acting:
+    """Acts without noise, and says nothing about probabilities."""
+
+    noise_width = 0
+
+    def __init__(self, act, **declared):
+        self.act = act
+        vars(self).update(declared)
+
+
+def test_an_object_that_only_acts_is_recognised(logs):
+    acting = Acting(lambda s, t, u: -0.25 * s[:, :1])
+    expected = tightrope.estimate(logs, CONTROL, estimator="mb")
+    assert tightrope.estimate(logs, acting, estimator="mb") == pytest.approx(expected)
+    with pytest.raises(NoOverlapError, match="density is singular"):
+        as_policy(acting).log_prob(logs.states, logs.actions, logs.times)
+    discrete = as_policy(Acting(lambda s, t, u: (s[:, 0] > 0).astype(int), n_actions=2))
+    assert discrete.probs(np.array([[1.0], [-1.0]]), np.zeros(2, int)).tolist() == [[0, 1], [1, 0]]
+
+
+def test_what_only_acts_must_declare_what_it_chooses_from(logs):
+    with pytest.raises(PolicyError, match=r"Acting acts without noise and returns int64: give it n_actions"):
+        tightrope.estimate(logs, Acting(lambda s, t, u: np.zeros(len(s), int)), estimator="mb")
+    with pytest.raises(PolicyError, match=r"acts with noise but does not say how likely"):
+        as_policy(Acting(lambda s, t, u: u, noise_width=1))

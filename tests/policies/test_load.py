@@ -139,6 +139,16 @@ def test_without_the_library(tmp_path, monkeypatch, library, file, extra):
         load_policy(str(tmp_path / file), policy_class="PPO")
 
 
+def test_the_api_takes_a_path(tmp_path):
+    path = export(tmp_path / "net.onnx")
+    data = logs(CART[:, :3], CHOICES)
+    expected = tightrope.estimate(data, load_policy(str(path)), estimator="is")
+    assert tightrope.estimate(data, path, estimator="is") == expected
+    assert tightrope.estimate(data, str(path), estimator="is") == expected
+    with pytest.raises(PolicyError, match="policy is 'eval_prob'; give the name of a column of the logs, a file"):
+        tightrope.estimate(data, "eval_prob")
+
+
 def test_data_are_never_unpickled(tmp_path, classifier):
     joblib.dump(classifier, tmp_path / "logs.pkl")
     with pytest.raises(TightropeError):

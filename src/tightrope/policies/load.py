@@ -42,6 +42,11 @@ def load_policy(
     return as_policy(found) if epsilon is None and sigma is None else softened(found, epsilon=epsilon, sigma=sigma)
 
 
+def from_name(spec: Any) -> Policy | None:
+    """A path, or ``module:object`` as text, where a policy is expected."""
+    return load_policy(str(spec)) if isinstance(spec, (str, Path)) else None
+
+
 def _find(spec: str, policy_class: str | None, onnx_output: str | None) -> Any:
     if is_table(spec):
         return TabularPolicy(_table(spec))
