@@ -57,8 +57,8 @@ def _find(spec: str, policy_class: str | None, onnx_output: str | None) -> Any:
     if ":" in spec:
         return load_object(spec)
     raise PolicyError(
-        f"policy is {spec!r}; give the name of a column of the logs, a file ({', '.join(FILES)}, file.npz:array) or "
-        "module:object"
+        f"policy is {spec!r}; give a file ({', '.join(FILES)}, file.npz:array) or module:object. A column of the logs "
+        "is read with them: read(..., eval_column=...), then policy=None"
     )
 
 
