@@ -59,7 +59,10 @@ def _thinned(n: int) -> list[int]:
 def _effective(result: Evaluation, points: list[tuple[float, float]], x: Scale, key: str) -> Drawing:
     n, first, last = result.summary.n_trajectories, points[0][1], points[-1][1]
     title = "Effective number of trajectories at each step"
-    caption = f"{n} trajectories are worth {short(first, 3)} at the first step and {short(last, 3)} at the last."
+    worth = (
+        f"{short(first, 3)} at the first step and {short(last, 3)} at the last" if len(points) > 1 else short(last, 3)
+    )
+    caption = f"{n} trajectories are worth {worth}."
     if last < TOO_FEW:
         caption += f" Below {TOO_FEW:g} (dashed) a bootstrap resamples almost the same few."
     if not overlap_is_measured(result):

@@ -58,7 +58,7 @@ class Scale:
 
 def tick_words(ticks: Sequence[float]) -> list[str]:
     """The ticks in as few digits as tell them apart."""
-    for digits in range(3, 16):
+    for digits in range(5, 16):
         words = [short(0.0 if abs(tick) < 1e-12 * max(map(abs, ticks)) else tick, digits) for tick in ticks]
         if len(set(words)) == len(words):
             break

@@ -19,7 +19,7 @@ def level(confidence: float) -> str:
 def assumptions(result: Evaluation) -> list[Line]:
     """What was taken for granted, and whether it was declared or only seen."""
     summary = result.summary
-    horizon = f"{summary.horizon} steps, " + (
+    horizon = f"{summary.horizon} step{'s' if summary.horizon > 1 else ''}, " + (
         "declared" if summary.horizon_declared else "not declared: the longest episode seen"
     )
     lines = [
