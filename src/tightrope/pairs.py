@@ -17,7 +17,7 @@ from tightrope.estimators.base import IndependentEstimator
 from tightrope.estimators.gain import possible_range
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.model_check import check_model
-from tightrope.models import Model
+from tightrope.models import Model, SimulatedModel
 from tightrope.problem import Problem
 from tightrope.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side
 from tightrope.resampling import ModelBootstrap, scheme
@@ -25,6 +25,8 @@ from tightrope.settings import Settings
 from tightrope.statistic import FittedStatistic, standard_error
 
 Pair = tuple[Estimator, Method]
+
+NOISY = 0.2  # of the bootstrap's standard error: simulation noise above this is told
 
 
 def bounds_of(
@@ -167,6 +169,7 @@ class Work:
             *self.problem.dataset.notes,
             *self._overlap_warnings(estimator),
             *self._model_warnings(estimator),
+            *self._simulation_warning(estimator, replicates, standard_error(influence)),
             *spread_warning(influence, replicates.estimate, self.side, settings.confidence, second_order=second_order),
             *self._out_of_range(estimator, replicates.estimate, value),
         ]
@@ -257,6 +260,21 @@ class Work:
                 'corrected and its guess for unseen pairs stands; use fit="cross"',
             )
         return ()
+
+    def _simulation_warning(self, estimator: Estimator, replicates: Replicates, error: float) -> list[str]:
+        """Noise of roll-outs that is not small against what resampling varies moves the bound unseen."""
+        model = getattr(self.statistics[estimator], "model", None)
+        if not isinstance(model, SimulatedModel):
+            return []
+        defined = replicates.values[np.isfinite(replicates.values)]
+        spread = float(defined.std(ddof=1)) if len(defined) > 1 else error
+        noise = model.simulation_error()
+        if not noise > NOISY * spread:
+            return []
+        return [
+            f"simulation-noise: the roll-outs have a standard error of {noise:.3g} where the bootstrap has "
+            f"{spread:.3g}, which does not allow for theirs; give the model more point_rollouts"
+        ]
 
     def check(self, estimator: Estimator) -> ModelCheck:
         """How the estimator's model fares on the logs."""

@@ -16,6 +16,7 @@ PUSH = np.array([[0.5, -0.4]])  # a @ PUSH
 NOISE = np.array([[0.09, 0.03], [0.03, 0.05]])
 GAIN = np.array([[0.4], [-0.3]])  # the candidate's mean action is s @ GAIN + 0.1
 DISCOUNT = 0.9
+PLAIN = {"point_rollouts": 0, "replicate_rollouts": 10**9}  # V̂ is Σ w_i v̂_w(s_i) / Σ w_i: laws hold to rounding
 CANDIDATE = GaussianPolicy(lambda s, t: s @ GAIN + 0.1, [[0.25]])
 
 

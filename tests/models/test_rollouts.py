@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
-from tests.models.systems import CANDIDATE, DISCOUNT, UP, logs, problem, square_reward, walks
+import tightrope
+from tests.models.systems import CANDIDATE, DISCOUNT, GAIN, PLAIN, UP, logs, problem, square_reward, walks
 from tests.models.test_regression import rows
 from tightrope.dataset import TrajectoryDataset
+from tightrope.estimators import MB
 from tightrope.estimators.doubly_robust import cross_fitted
-from tightrope.models import rollouts
+from tightrope.models import rollouts, stepping
 from tightrope.models.lanes import Bank, trajectory_key
 from tightrope.models.regression import LinearModel, PolynomialModel
 from tightrope.models.simulator import SimulatorModel
 from tightrope.policy import GaussianPolicy
 from tightrope.problem import Problem
 
-SQUARE = LinearModel(reward=square_reward)
+SQUARE = LinearModel(reward=square_reward, **PLAIN)
 
 
 @pytest.fixture(scope="module")
@@ -53,31 +57,70 @@ def test_another_seed_is_other_noise(prepared):
 
 @pytest.mark.parametrize("made", [problem(reward=square_reward), Problem(walks(), UP)], ids=["full", "ended"])
 def test_blocks_change_nothing(monkeypatch, made):
-    model = SQUARE if made.policy is CANDIDATE else LinearModel()
+    model = SQUARE if made.policy is CANDIDATE else LinearModel(**PLAIN)
     n = made.dataset.n_trajectories
     whole = model.prepare(made, anchor="low")
     weights, expected = rows(n), whole.values(rows(n))
     pairs = whole.control_variates(weights[0])
-    for name, value in {"FIT_ROWS": 4, "LANES": 60, "CHUNK_LANES": 30}.items():
+    for name, value in {"FIT_ROWS": 4, "LANES": 60}.items():
         monkeypatch.setattr(rollouts, name, value)
     parts = model.prepare(made, anchor="low")
-    assert len(list(parts.start_returns(parts.fit(weights)))) > 10
+    every = np.arange(n)
+    assert len(list(parts.start_returns(parts.fit(weights), every, 0 * every))) > 10
     np.testing.assert_allclose(parts.values(weights), expected, rtol=1e-11)
     np.testing.assert_allclose(parts.control_variates(weights[0]), pairs, rtol=1e-9)
 
 
+def bank(episodes, horizon=5, *, first_pairs=0, rollouts=4, **how):
+    seed = how.pop("seed", 3)
+    keys = np.array([trajectory_key(episode, seed) for episode in episodes], dtype=np.uint64)
+    shape = (horizon, rollouts, how.pop("acting", 1), 2)
+    settings = {"act": None, "normal": False} | how
+    return Bank.of(keys, np.full(len(keys), first_pairs), shape, **settings)
+
+
 def test_a_bank_follows_its_trajectory_and_mirrors_its_pairs():
-    keys = [trajectory_key(episode) for episode in (7, "left", 8)]
-    bank = Bank.of(keys, 3, (5, 2, 4))
-    swapped = Bank.of(keys[::-1], 3, (5, 2, 4))
-    np.testing.assert_array_equal(bank.uniforms[:, ::-1], swapped.uniforms)
-    longer = Bank.of(keys, 3, (9, 2, 4))
-    np.testing.assert_array_equal(longer.uniforms[:5], bank.uniforms)
-    noise = bank.at(2, np.array([1, 0, 1])).reshape(3, 2, 2, 4)
-    np.testing.assert_allclose(noise[:, :, 0] + noise[:, :, 1], 1.0)
-    np.testing.assert_array_equal(noise[0], noise[2])
-    assert len(np.unique(bank.uniforms)) == bank.uniforms.size
-    assert trajectory_key(np.str_("left")) == trajectory_key("left") != trajectory_key("right")
+    """Noise hangs on the trajectory, the roll-out and the time: not on what else is drawn."""
+    whole = bank([7, "left", 8])
+    parts = [(whole.to_end, 1), (whole.to_act, 1), (whole.to_move, 2)]
+    for noise, width in parts:
+        assert noise.size == 5 * width * 3 * 4
+        pairs = noise.reshape(-1, 2)
+        np.testing.assert_allclose(pairs.sum(axis=1), 1.0)
+        assert ((noise > 0) & (noise < 1)).all()
+    drawn = np.concatenate([noise.ravel() for noise, _ in parts])
+    assert len(np.unique(drawn)) == drawn.size
+    others = {
+        "swapped": bank([8, "left", 7]),
+        "longer": bank([7, "left", 8], 9),
+        "more": bank([7, "left", 8], rollouts=8),
+    }
+    for name in ("to_end", "to_act", "to_move"):
+        one = getattr(whole, name).reshape(5, -1, 3, 4)
+        np.testing.assert_array_equal(getattr(others["swapped"], name).reshape(5, -1, 3, 4)[:, :, ::-1], one)
+        np.testing.assert_array_equal(getattr(others["longer"], name)[:5].reshape(one.shape), one)
+        more = getattr(others["more"], name).reshape(5, -1, 3, 8)
+        np.testing.assert_array_equal(more[..., :4], one)
+        later = getattr(bank([7, "left", 8], first_pairs=2), name).reshape(one.shape)
+        np.testing.assert_array_equal(more[..., 4:], later)
+    assert trajectory_key(np.str_("left"), 3) == trajectory_key("left", 3) != trajectory_key("right", 3)
+    assert trajectory_key("left", 3) != trajectory_key("left", 4)
+
+
+def test_a_bank_is_uniform_or_normal_and_turned_into_the_policys_noise():
+    many = bank(range(500), 10, rollouts=8, acting=2)
+    sizes = (many.to_end, many.to_act, many.to_move)
+    for noise in sizes:  # standard errors are below 0.29 / √20,000 for the means of pairs apart: all else mirrors
+        assert np.abs(noise[..., ::2].mean() - 0.5) < 5 * 0.29 / np.sqrt(noise.size / 2)
+        assert np.abs(noise.var() - 1 / 12) < 5 * 0.08 / np.sqrt(noise.size / 2)
+        assert np.abs(np.corrcoef(noise[0].ravel()[::2], noise[1].ravel()[::2])[0, 1]) < 5 / np.sqrt(noise[0].size / 2)
+    policy = GaussianPolicy(lambda s, t: s, [[4.0, 1.0], [1.0, 1.0]])
+    shaped = bank(range(500), 10, rollouts=8, acting=2, act=policy.noise, normal=True)
+    np.testing.assert_array_equal(shaped.to_end, many.to_end)
+    np.testing.assert_allclose(shaped.to_move, ndtri(many.to_move), atol=1e-9)
+    for t, lane in ((0, 0), (3, 17), (9, 3999)):
+        expected = policy.act(np.zeros((1, 2)), np.zeros(1, int), many.to_act[t, :, lane][None])[0]
+        np.testing.assert_allclose(shaped.to_act[t, :, lane], expected, atol=1e-12)
 
 
 def test_equal_starts_have_noise_of_their_own():
@@ -85,7 +128,8 @@ def test_equal_starts_have_noise_of_their_own():
     states = data.states.copy()
     states[::8] = [0.5, 0.5]
     model = SQUARE.prepare(Problem(replace(data, states=states), CANDIDATE), anchor="low")
-    ((_, _, returns),) = model.start_returns(model.fit(np.ones((1, 30))))
+    every = np.arange(30)
+    ((_, _, returns),) = model.start_returns(model.fit(np.ones((1, 30))), every, 0 * every)
     assert len(np.unique(returns.round(9))) == 30 * 10
 
 
@@ -99,7 +143,7 @@ def test_noise_depends_on_time_alone():
 
     data = replace(logs(2, 3), states=np.arange(6.0), actions=np.zeros(6), final_states=None)
     policy = GaussianPolicy(lambda s, t: 0.0 * s, [[1.0]])
-    model = SimulatorModel(step, n_rollouts=2).prepare(Problem(data, policy), anchor="low")
+    model = SimulatorModel(step, n_rollouts=2, point_rollouts=0).prepare(Problem(data, policy), anchor="low")
     model.start_values  # noqa: B018
     from_start, seen[:] = [*seen], []
     model.control_variates(np.ones(2))
@@ -133,7 +177,9 @@ def drifting(anchor, **settings):
         **settings,
     )
     policy = GaussianPolicy(lambda s, t: 0.0 * s, [[1.0]])
-    model = SimulatorModel(lambda s, a, u: 10.0 * s, reward=lambda s, a, after, t: 1.0 + 0.0 * s, blow_up=50.0)
+    model = SimulatorModel(
+        lambda s, a, u: 10.0 * s, blow_up=50.0, point_rollouts=0, reward=lambda s, a, after, t: 1.0 + 0.0 * s
+    )
     return model.prepare(Problem(data, policy), anchor=anchor)
 
 
@@ -155,7 +201,7 @@ def test_blow_ups_end_with_the_unsafe_reward_and_are_counted(anchor, settings, e
     assert model.values(np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 1.0]])) == pytest.approx(
         [grown, still, (3 * grown + still) / 4]
     )
-    assert (model.rollouts.n_rolled, model.rollouts.n_blown_up) == (20, 10)
+    assert (model.rollouts.stepper.n_rolled, model.rollouts.stepper.n_blown_up) == (20, 10)
     q, v = model.control_variates(np.ones(2))
     assert v[0] == q[0] == pytest.approx(grown)
     assert v[1] == pytest.approx(1.0 + 0.5 + 0.25 * end)  # 0.5, 5, 50, then 500: of three steps the last blows up
@@ -170,12 +216,12 @@ def test_runaway_regressions_are_caught():
     far = model.prepare(Problem(pushed, wild), anchor="low")
     values = far.values(rows(40, 200))
     assert np.isfinite(values).all()
-    calm = far.n_blown_up
+    calm = far.stepper.n_blown_up
     steep = replace(data, states=np.sign(data.states) * data.states**4, actions=pushed.actions, final_states=None)
     far = model.prepare(Problem(steep, wild), anchor="low")
     assert np.isfinite(far.values(rows(40, 200))).all()
-    assert far.n_blown_up > calm
-    assert far.diagnostics()["blown_up"] == far.n_blown_up
+    assert far.stepper.n_blown_up > calm
+    assert far.diagnostics()["blown_up"] == far.stepper.n_blown_up
 
 
 def test_the_mean_of_q_over_actions_is_v():
@@ -210,7 +256,7 @@ def test_the_discount_and_horizon_count_from_the_step():
 @pytest.mark.parametrize("made", [problem(reward=square_reward), Problem(walks(), UP)], ids=["full", "ended"])
 def test_only_the_wanted_trajectories_are_rolled_out(made):
     """Their values are those they would have had among all the others; the others are left out."""
-    model = SQUARE if made.policy is CANDIDATE else LinearModel()
+    model = SQUARE if made.policy is CANDIDATE else LinearModel(**PLAIN)
     n = made.dataset.n_trajectories
     whole, part = model.prepare(made, anchor="low"), model.prepare(made, anchor="low")
     wanted = np.arange(n) % 3 == 1
@@ -218,7 +264,7 @@ def test_only_the_wanted_trajectories_are_rolled_out(made):
     for every, some in zip(whole.control_variates(np.ones(n)), part.control_variates(np.ones(n), wanted), strict=True):
         np.testing.assert_allclose(some[steps], every[steps], rtol=1e-9)
         assert np.isnan(some[~steps]).all()
-    assert part.n_rolled * made.dataset.n_steps == whole.n_rolled * steps.sum()
+    assert part.stepper.n_rolled * made.dataset.n_steps == whole.stepper.n_rolled * steps.sum()
 
 
 def test_cross_fitting_rolls_out_no_more_than_a_shared_model():
@@ -226,4 +272,120 @@ def test_cross_fitting_rolls_out_no_more_than_a_shared_model():
     shared, cross = (SQUARE.prepare(made, anchor="low") for _ in range(2))
     shared.control_variates(np.ones(30))
     cross_fitted(made.dataset, cross, 5)
-    assert cross.n_rolled == shared.n_rolled
+    assert cross.stepper.n_rolled == shared.stepper.n_rolled
+
+
+# -- the estimate and what refitting changes -------------------------------------------------------------------------
+
+
+def start_values(model, weights, rollouts):
+    """v̂ of every start by the definition, roll-out by roll-out, in the model fitted under weights; (n,)."""
+    fit, data = model.fit(weights[None]), model.transitions.data
+    values = []
+    for i in range(data.n_trajectories):
+        noise = bank([i], data.horizon, rollouts=rollouts, acting=1, act=CANDIDATE.noise, normal=True, seed=0)
+        total = np.zeros(rollouts)
+        for k in range(rollouts):
+            state = data.states[data.offsets[i]]
+            for t in range(data.horizon):
+                action = state @ GAIN[:, 0] + 0.1 + noise.to_act[t, :, k]
+                mean = np.concatenate([[1.0], state, action]) @ fit.coefficients[0]
+                after = mean + fit.factor[0] @ noise.to_move[t, :, k]
+                total[k] += DISCOUNT**t * square_reward(state[None], action[None], after[None], t)[0]
+                state = after
+        values.append(total.mean())
+    return np.array(values)
+
+
+def test_the_value_by_its_definition():
+    """Six starts with 8 roll-outs for the estimate; replicates use 2 roll-outs of some three starts."""
+    made = problem(6, 4, reward=square_reward)
+    model = LinearModel(reward=square_reward, n_rollouts=2, point_rollouts=48, replicate_rollouts=7)
+    model = model.prepare(made, anchor="low")
+    keys = [trajectory_key(i, 0) for i in range(6)]
+    some = np.sort(np.argsort(keys)[:3])
+    weights = np.array([[1.0] * 6, [2, 0, 1, 3, 0, 0], [0, 1, 1, 0, 3, 1], [0.0] * 6])
+    weights[2, some] = 0.0  # none of the three drawn
+    precise, few = start_values(model, weights[0], 8), start_values(model, weights[0], 2)
+    changes = [start_values(model, row, 2)[some] - few[some] for row in weights[:3]]
+    expected = [
+        precise.mean(),
+        np.average(precise, weights=weights[1]) + np.average(changes[1], weights=weights[1, some]),
+        np.average(precise, weights=weights[2]) + changes[2].mean(),
+        np.nan,
+    ]
+    np.testing.assert_allclose(model.values(weights), expected, rtol=1e-9)
+    assert np.abs(changes[1]).max() > 0.1  # or the second part would show nothing
+    assert np.abs(precise - few).max() > 0.1
+
+
+def test_where_every_start_is_used_the_value_is_the_plain_mean():
+    made = problem(5, 4, reward=square_reward)
+    model = LinearModel(reward=square_reward, n_rollouts=4, **PLAIN).prepare(made, anchor="low")
+    weights = rows(5, 1)[0] + 0.5
+    expected = np.average(start_values(model, weights, 4), weights=weights)
+    np.testing.assert_allclose(model.values(weights[None]), expected, rtol=1e-9)
+
+
+def test_few_roll_outs_of_a_replicate_know_what_many_know():
+    """Refits move the value by common random numbers: 80 roll-outs from 40 starts see what 4,000 from 200 see."""
+    made, weights = problem(200, reward=square_reward), rows(200, 60)
+    settings = {"reward": square_reward, "n_rollouts": 2}
+    few = LinearModel(**settings, replicate_rollouts=80, point_rollouts=20_000).prepare(made, anchor="low")
+    old = LinearModel(**settings, **PLAIN).prepare(made, anchor="low")
+    many = LinearModel(reward=square_reward, n_rollouts=20, **PLAIN).prepare(made, anchor="low")
+    truth = many.values(weights)
+    assert np.corrcoef(few.values(weights), truth)[0, 1] > 0.95
+    assert few.values(weights).std() == pytest.approx(truth.std(), rel=0.15)
+    assert few.diagnostics()["monte_carlo_standard_error"] < old.diagnostics()["monte_carlo_standard_error"] / 5
+    off = (few.values(weights) - truth).std()  # the estimate's own error moves all alike
+    assert off < 2 * few.diagnostics()["refit_standard_error"] < truth.std()
+
+
+def test_starts_are_chosen_by_their_episodes_not_their_places():
+    data = logs(30, reward=square_reward)
+    settings = LinearModel(reward=square_reward, n_rollouts=2, replicate_rollouts=20, point_rollouts=0)
+    order = np.random.default_rng(1).permutation(30)
+    here = settings.prepare(Problem(data, CANDIDATE), anchor="low")
+    there = settings.prepare(Problem(data.take(order), CANDIDATE), anchor="low")
+    weights = rows(30)
+    np.testing.assert_allclose(there.values(weights[:, order]), here.values(weights), rtol=1e-9)
+    twice = settings.prepare(Problem(data.take(np.repeat(np.arange(30), 2)), CANDIDATE), anchor="low")
+    some = set(twice.transitions.data.episode_ids[twice._some].tolist())
+    assert len(twice._some) == 10  # copies stay together
+    assert len(some) == 5
+    assert some <= set(data.episode_ids[here._some].tolist())
+
+
+def test_finished_roll_outs_are_dropped_and_change_nothing(monkeypatch):
+    made, weights = Problem(walks(), UP), rows(40)
+    dropping = LinearModel(**PLAIN).prepare(made, anchor="low")
+    expected, pairs = dropping.values(weights), dropping.control_variates(weights[0])
+    monkeypatch.setattr(stepping, "FINISHED", 2.0)  # never
+    keeping = LinearModel(**PLAIN).prepare(made, anchor="low")
+    np.testing.assert_allclose(keeping.values(weights), expected, rtol=1e-12)
+    np.testing.assert_allclose(keeping.control_variates(weights[0]), pairs, rtol=1e-12)
+
+
+def test_users_functions_get_the_shapes_of_the_logs():
+    seen = []
+
+    def reward(states, actions, after, t):
+        seen.append((states.shape, actions.shape, after.shape, t.shape))
+        return states[:, 0]
+
+    model = LinearModel(reward=reward, n_rollouts=2, **PLAIN).prepare(problem(6, 3), anchor="low")
+    model.values(rows(6, 5))
+    shapes = {shape for shape in seen if shape[3] == (60,)}
+    assert shapes == {((60, 2), (60, 1), (60, 2), (60,))}
+
+
+@pytest.mark.parametrize(("point_rollouts", "told"), [(0, True), (50_000, False)])
+def test_simulation_noise_is_told(point_rollouts, told):
+    model = LinearModel(reward=square_reward, n_rollouts=2, point_rollouts=point_rollouts)
+    found = tightrope.lower_bound(
+        logs(200, reward=square_reward), CANDIDATE, estimator=MB(model), method="percentile", n_resamples=100
+    )
+    texts = [text for text in found.warnings if text.startswith("simulation-noise")]
+    assert bool(texts) == told
+    assert not told or re.search(r"standard error of [\d.]+ where the bootstrap has .*point_rollouts", texts[0])

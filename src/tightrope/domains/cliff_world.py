@@ -118,7 +118,7 @@ class CliffWorld:
         middle = 0.5 * (self.gap[0] + self.gap[1])
         level = np.abs(y - middle) < 0.5 * (self.gap[1] - self.gap[0])
         short, passed = (x < self.cliffs[0]) & ~level, x >= self.cliffs[1]
-        push = np.empty((len(states), 2))
+        push = np.empty_like(states[:, :2])  # column by column where the states are
         push[:, 0] = np.where(short, self.before_gap, np.where(passed, self.goal[0], self.behind_gap)) - x
         push[:, 1] = np.where(passed, self.goal[1], middle) - y
         push *= self.stiffness

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tightrope.errors import TightropeError
-from tightrope.models.base import BatchedModel, Evaluated, Model, PreparedModel, SmoothModel
+from tightrope.models.base import BatchedModel, Evaluated, Model, PreparedModel, SimulatedModel, SmoothModel
 from tightrope.models.given import GivenValues
 from tightrope.models.regression import LinearModel, PolynomialModel
 from tightrope.models.simulator import RegressorModel, SimulatorModel
@@ -54,6 +54,7 @@ __all__ = [
     "PreparedModel",
     "RegressorModel",
     "Rollouts",
+    "SimulatedModel",
     "SimulatorModel",
     "SmoothModel",
     "TabularModel",

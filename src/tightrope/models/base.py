@@ -71,3 +71,12 @@ class SmoothModel(Protocol):
     def influences(self, weights: Array) -> Array:
         """∂value/∂w_i under each row: (rows, n) to (rows, n); rows sum to zero against their weights."""
         ...
+
+
+@runtime_checkable
+class SimulatedModel(Protocol):
+    """A prepared model whose values come from simulation."""
+
+    def simulation_error(self) -> float:
+        """The Monte Carlo standard error of the value under weights of one."""
+        ...

@@ -111,7 +111,7 @@ def _prepare(
     every = np.ones(data.n_steps, dtype=np.bool_)
     outcomes = Gram.of(data, of_steps, np.stack(extra, axis=1), every, named) if extra else None
     fit = partial(_fit, logs, features, moves, outcomes, settings.reward is None, learn_end)
-    return RolloutModel.of(problem, logs, settings, anchor, logs.width, fit)
+    return RolloutModel.of(problem, logs, settings, anchor, logs.width, fit, normal=True)
 
 
 def _fit(
@@ -162,14 +162,14 @@ class RegressionDynamics:
             self.reward_range,
         )
 
-    def step(self, states: Array, actions: Anything, uniforms: Array) -> tuple[Array, Array | None, Array | None]:
+    def step(self, states: Array, actions: Anything, noise: Array) -> tuple[Array, Array | None, Array | None]:
         """Next states with noise, mean rewards and probabilities of an end."""
-        from scipy.special import ndtri
-
-        rows, count, d = states.shape
-        made = self.features(self.logs, states.reshape(-1, d), actions).reshape(rows, count, -1)
-        mean = made @ self.coefficients
-        following = mean[..., :d] + ndtri(uniforms) @ self.factor.transpose(0, 2, 1)
-        rewards = np.clip(mean[..., d], *self.reward_range) if self.learn_reward else None
-        ends = mean[..., -1] if self.learn_end else None
+        d, rows, count = states.shape
+        made = self.features(self.logs, states.reshape(d, -1).T, actions).T.reshape(-1, rows, count)
+        mean = np.empty((self.coefficients.shape[2], rows, count))
+        np.matmul(self.coefficients.transpose(0, 2, 1), made.transpose(1, 0, 2), out=mean.transpose(1, 0, 2))
+        following = mean[:d]
+        following += (self.factor @ noise).transpose(1, 0, 2)
+        rewards = np.clip(mean[d], *self.reward_range) if self.learn_reward else None
+        ends = mean[-1] if self.learn_end else None
         return following, rewards, ends

@@ -47,7 +47,8 @@ class SimulatorModel(RolloutSettings):
         """The simulator from the starts of these logs."""
         logs = Transitions.of(problem.dataset, discrete_states=True)
         dynamics = SimulatorDynamics(logs, self.step, np.ones(1, dtype=np.bool_), self.reward is None)
-        return SimulatorValues(RolloutModel.of(problem, logs, self, anchor, self.noise_width, lambda weights: dynamics))
+        made = RolloutModel.of(problem, logs, self, anchor, self.noise_width, lambda weights: dynamics, normal=False)
+        return SimulatorValues(made)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,21 +64,21 @@ class SimulatorDynamics:
         """There is one row."""
         return self
 
-    def step(self, states: Array, actions: Anything, uniforms: Array) -> tuple[Array, Array | None, Array | None]:
+    def step(self, states: Array, actions: Anything, noise: Array) -> tuple[Array, Array | None, Array | None]:
         """What the simulator returns, checked."""
-        _, count, d = states.shape
-        made = self.function(self.logs.as_logged(states.reshape(-1, d)), actions, uniforms)
+        d, _, count = states.shape
+        given = self.logs.as_logged(states.reshape(d, -1).T)
+        made = self.function(given, actions, noise.T)
         parts = list(made) if isinstance(made, tuple) else [made]
         if self.needs_reward and len(parts) < 2:
             raise DataError(
                 "reward is None and the simulator returns next states only; give reward(states, actions, next_states, "
                 "t), or let step return (next_states, rewards)"
             )
-        shape = self.logs.as_logged(states.reshape(-1, d)).shape
-        following = _numbers("next states", parts[0], shape).reshape(1, count, d)
+        following = _numbers("next states", parts[0], given.shape).reshape(count, d).T.reshape(d, 1, count)
         rewards = _numbers("rewards", parts[1], (count,))[None] if len(parts) > 1 else None
         ends = _numbers("ends", parts[2], (count,))[None] if len(parts) > 2 else None
-        return following, rewards, ends
+        return following.copy(), rewards, ends
 
 
 def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Array:
@@ -101,11 +102,10 @@ class SimulatorValues:
         """How many weights there are."""
         return self.rollouts.n_trajectories
 
-    @cached_property
+    @property
     def start_values(self) -> Array:
         """v̂ of each trajectory's start, (n,)."""
-        parts = self.rollouts.start_returns(self.rollouts.fit(np.ones((1, self.n_trajectories))))
-        return np.concatenate([returns[0].mean(axis=1) for _, _, returns in parts])
+        return self.rollouts.point.values
 
     def values(self, weights: Array) -> Array:
         """Σ w_i v̂(s0_i) / Σ w_i of each row, (rows, n) to (rows,)."""
@@ -127,9 +127,13 @@ class SimulatorValues:
         slopes: Array = (self.start_values - self.values(weights)[:, None]) / weights.sum(axis=1, keepdims=True)
         return slopes
 
+    def simulation_error(self) -> float:
+        """The Monte Carlo standard error of the estimate."""
+        return self.rollouts.simulation_error()
+
     def diagnostics(self) -> dict[str, float]:
         """How far the roll-outs are to be trusted."""
-        return self.rollouts.diagnostics()
+        return self.rollouts.point_diagnostics()
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,8 @@ class RegressorModel(RolloutSettings):
         outcomes = np.stack(extra, axis=1) if extra else None
         task = Task(logs, self.regressor, self.seed, inputs, outcomes, self.reward is None, learn_end)
         fit = partial(RegressorDynamics.of, task)
-        return replace(RolloutModel.of(problem, logs, self, anchor, logs.width, fit), fit_rows=FIT_ROWS)
+        made = RolloutModel.of(problem, logs, self, anchor, logs.width, fit, normal=True)
+        return replace(made, fit_rows=FIT_ROWS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,19 +242,19 @@ class RegressorDynamics:
         """Some of the rows."""
         return RegressorDynamics(self.task, self.moves[rows], self.outcomes[rows], self.factor[rows], self.fitted[rows])
 
-    def step(self, states: Array, actions: Anything, uniforms: Array) -> tuple[Array, Array | None, Array | None]:
+    def step(self, states: Array, actions: Anything, noise: Array) -> tuple[Array, Array | None, Array | None]:
         """Each row's own predictions, with noise."""
-        from scipy.special import ndtri
-
-        rows, count, d = states.shape
-        inputs = np.hstack([states.reshape(-1, d), self.task.logs.encode(actions)]).reshape(rows, count, -1)
+        d, rows, count = states.shape
+        inputs = np.empty((rows, count, self.task.inputs.shape[1]))
+        inputs[..., :d] = states.transpose(1, 2, 0)
+        inputs[..., d:] = self.task.logs.encode(actions).reshape(rows, count, -1)
         width = int(self.task.learn_reward) + int(self.task.learn_end)
-        following, others = np.zeros((rows, count, d)), np.zeros((rows, count, width))
+        following, others = np.zeros((d, rows, count)), np.zeros((rows, count, width))
         for row in np.flatnonzero(self.fitted):
-            following[row] = self.task.predict(self.moves[row], inputs[row], d)
+            following[:, row] = self.task.predict(self.moves[row], inputs[row], d).T
             if width:
                 others[row] = self.task.predict(self.outcomes[row], inputs[row], width)
-        following += ndtri(uniforms) @ self.factor.transpose(0, 2, 1)
+        following += (self.factor @ noise).transpose(1, 0, 2)
         low, high = self.task.logs.data.reward_range or (-np.inf, np.inf)
         rewards = np.clip(others[..., 0], low, high) if self.task.learn_reward else None
         ends = others[..., -1] if self.task.learn_end else None

@@ -8,7 +8,7 @@ Policies that can act answer ``act(states, t, uniforms)``: actions as a function
 step, so that whoever simulates decides about the noise and can hold it fixed.
 """
 
-from tightrope.policy.base import Actor, DiscretePolicy, Policy, check_probs, open_uniforms
+from tightrope.policy.base import Actor, DiscretePolicy, Policy, PreparedActor, check_probs, open_uniforms
 from tightrope.policy.combined import (
     ADAPTERS,
     CallablePolicy,
@@ -32,6 +32,7 @@ __all__ = [
     "GaussianPolicy",
     "MixturePolicy",
     "Policy",
+    "PreparedActor",
     "SoftmaxPolicy",
     "TabularPolicy",
     "UniformPolicy",

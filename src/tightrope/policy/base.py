@@ -50,6 +50,19 @@ class Actor(Protocol):
         ...
 
 
+@runtime_checkable
+class PreparedActor(Actor, Protocol):
+    """An actor that turns uniforms into its noise once, for all the states it will meet: act = act_with ∘ noise."""
+
+    def noise(self, uniforms: Array) -> Array:
+        """What is made of uniforms (N, noise_width) whatever the state, (N, ...)."""
+        ...
+
+    def act_with(self, states: Anything, t: npt.NDArray[np.int64], noise: Array) -> Anything:
+        """One action per state from such noise."""
+        ...
+
+
 class Sampling:
     """Samples from ``act``."""
 

@@ -63,9 +63,18 @@ class GaussianPolicy(Sampling):
 
     def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
         """The mean plus correlated normal noise, by inversion, (N, k)."""
+        return self.act_with(states, t, self.noise(uniforms))
+
+    def noise(self, uniforms: Array) -> Array:
+        """Correlated normal numbers, (N, k)."""
         from scipy.special import ndtri
 
-        return self._center(states, t) + ndtri(uniforms) @ self._factor.T
+        correlated: Array = ndtri(uniforms) @ self._factor.T
+        return correlated
+
+    def act_with(self, states: Anything, t: npt.NDArray[np.int64], noise: Array) -> Anything:
+        """The mean plus noise, (N, k)."""
+        return self._center(states, t) + noise
 
     def _center(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         center, k = numbers("mean", self.mean(states, t)), len(self.covariance)
