@@ -115,7 +115,8 @@ class Stepper:
 
     def _act(self, states: Anything, times: npt.NDArray[np.int64], noise: Array, rows: int) -> Anything:
         """The candidate's actions, (rows · K, ...), with the same noise (width, K) in every row."""
-        spread = np.broadcast_to(noise[:, None], (len(noise), rows, noise.shape[1])).reshape(len(noise), -1).T
+        width, count = noise.shape  # a policy without noise has width 0
+        spread = np.broadcast_to(noise[:, None], (width, rows, count)).reshape(width, rows * count).T
         return self.transitions.as_action(self._actions(states, times, spread), len(times))
 
     @cached_property
