@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 D3RLPY := .venv-d3rlpy
 
-.PHONY: demo test test-d3rlpy check browser coverage bias bench clean
+.PHONY: demo test test-d3rlpy check browser coverage bias bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
@@ -27,8 +27,8 @@ browser:
 		fi; }
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check src tests tests_d3rlpy benchmarks
-	$(BIN)/ruff format --check src tests tests_d3rlpy benchmarks
+	$(BIN)/ruff check src tests tests_d3rlpy benchmarks docs
+	$(BIN)/ruff format --check src tests tests_d3rlpy benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -46,6 +46,11 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/tabular.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/regression.py --out docs/benchmarks.md
 
+# The examples in the pages are run and compared by `make test`; `docs/refresh.py` writes their outputs anew.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -q docs build/docs
+	@echo "build/docs/index.html"
+
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("tightrope needs Python 3.11 or later: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
@@ -54,6 +59,10 @@ $(VENV)/.installed: pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	touch $@
 
 $(D3RLPY)/.installed: pyproject.toml

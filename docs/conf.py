@@ -1,0 +1,89 @@
+"""Sphinx: pages in Markdown, the reference from docstrings, the commands from the program itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import tokenize
+from collections.abc import Iterator
+from typing import Any
+
+import tightrope
+
+project = "tightrope"
+author = "the tightrope authors"
+release = version = tightrope.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"tightrope {release}"
+html_copy_source = False
+html_show_copyright = False
+myst_heading_anchors = 3
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+add_module_names = False
+python_maximum_signature_line_length = 100
+nitpicky = False
+
+COMMANDS = "reference/commands"
+SPECIAL = re.compile(r"(``.*?``)|([|*])")
+
+
+def setup(app: Any) -> None:
+    """Hook in what is ours."""
+    app.connect("source-read", _add_commands)
+    app.connect("autodoc-process-docstring", _docstring)
+
+
+def _add_commands(app: Any, name: str, source: list[str]) -> None:
+    if name == COMMANDS:
+        source[0] += "\n".join(_commands())
+
+
+def _commands() -> Iterator[str]:
+    """Every command with its options as the program has them, in Markdown."""
+    import typer.main
+
+    from tightrope.cli import app
+
+    group: Any = typer.main.get_command(app)
+    for name, command in sorted(group.commands.items()):
+        arguments = [one for one in command.params if one.param_type_name == "argument"]
+        words = [one.name.upper() if one.required else f"[{one.name.upper()}]" for one in arguments]
+        usage = " ".join(["tightrope", name, *words, "[OPTIONS]"])
+        yield f"\n## {name}\n\n{command.help}\n\n```sh\n{usage}\n```\n\n| | |\n|---|---|"
+        for one in command.params:
+            said = " / ".join(f"`{word}`" for word in (*one.opts, *one.secondary_opts)) or one.name
+            told = (getattr(one, "help", None) or "").replace("|", "\\|")
+            yield f"| {said} | {told}{_default(one)} |"
+
+
+def _default(option: Any) -> str:
+    if option.default in (None, False, ()) or "Default:" in (getattr(option, "help", None) or "") or option.required:
+        return ""
+    return f" Default: `{option.default}`."
+
+
+def _docstring(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
+    """Bars and stars are mathematics here, not markup; a class's fields come with the comments beside them."""
+    lines[:] = [SPECIAL.sub(_escaped, line) for line in lines]
+    if what == "class" and (dataclasses.is_dataclass(item) or hasattr(item, "__total__")):
+        told = dict(_field_comments(item))
+        if told:
+            lines += ["", *(f"* ``{field}``: {SPECIAL.sub(_escaped, text)}" for field, text in told.items()), ""]
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[1] or "\\" + found[2]
+
+
+def _field_comments(cls: type) -> Iterator[tuple[str, str]]:
+    """Names and trailing comments of the fields in a class's own source."""
+    source = inspect.getsource(cls).splitlines(keepends=True)
+    for token in tokenize.generate_tokens(iter(source).__next__):
+        if token.type == tokenize.COMMENT:
+            field = re.match(r"    (\w+): [^#]*#", token.line)
+            if field:
+                yield field[1], token.string.lstrip("# ")

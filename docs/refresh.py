@@ -1,0 +1,101 @@
+"""Run the examples in the documentation, top to bottom, page by page, and write down what they print.
+
+A fence of python is run, in one namespace a page; the fence of text right after it holds what it printed. A fence of
+console holds commands after a dollar sign, each followed by its output. ``python docs/refresh.py`` rewrites the
+outputs, ``tests/test_documentation.py`` fails where they are not what the page says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import io
+import os
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+PAGES = (DOCS.parent / "README.md", DOCS / "guide" / "quickstart.md", *sorted((DOCS / "tutorials").glob("*.md")))
+WIDTH = "88"
+PYTHON = r"^```python\n(?P<code>.*?)^```\n(?:(?P<opening>\n*```text\n).*?^```\n)?"
+CONSOLE = r"^```console\n(?P<commands>.*?)^```\n"
+EXAMPLE = re.compile(f"{PYTHON}|{CONSOLE}", re.DOTALL | re.MULTILINE)
+
+
+def refreshed(page: Path) -> str:
+    """The page with every output as it is now; the examples run in an empty folder."""
+    text = page.read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "__main__"}
+
+    def run(found: re.Match[str]) -> str:
+        code, opening, commands = found["code"], found["opening"], found["commands"]
+        if commands is not None:
+            return f"```console\n{_commands(commands)}```\n"
+        place = text.count("\n", 0, found.start()) + 1  # so that a traceback names the page's own line
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile("\n" * place + code, str(page), "exec"), names)
+        return f"```python\n{code}```\n" + (f"{opening}{_tidy(out.getvalue())}```\n" if opening else "")
+
+    with _workshop(page):
+        return EXAMPLE.sub(run, text)
+
+
+def _commands(block: str) -> str:
+    """The commands of a block, each with what it prints now."""
+    from typer.testing import CliRunner
+
+    from tightrope.cli import app
+
+    shown = []
+    for line in block.splitlines():
+        if line.startswith("$ tightrope "):
+            result = CliRunner().invoke(app, shlex.split(line, comments=True)[2:])
+            if result.exception and not isinstance(result.exception, SystemExit):
+                raise result.exception
+            shown.append(f"{line}\n{_tidy(result.output)}")
+        elif line.startswith("$"):
+            raise ValueError(f"only tightrope itself can be run here, not {line!r}")
+    return "".join(shown)
+
+
+def _tidy(output: str) -> str:
+    """Without the blanks that tables are filled up with."""
+    return "".join(f"{line.rstrip()}\n" for line in output.strip("\n").splitlines())
+
+
+@contextlib.contextmanager
+def _workshop(page: Path) -> Iterator[None]:
+    """An empty folder to work in and a terminal of known width, as the page's reader would have them."""
+    width, plain = os.environ.get("COLUMNS"), os.environ.get("NO_COLOR")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        os.environ |= {"COLUMNS": WIDTH, "NO_COLOR": "1"}
+        try:
+            if page.name == "README.md":
+                _commands("$ tightrope demo --save logs.parquet")
+            yield
+        finally:
+            for name, value in (("COLUMNS", width), ("NO_COLOR", plain)):
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+
+def main(chosen: list[str]) -> None:
+    """Rewrite the outputs of the pages named, or of all."""
+    for page in PAGES:
+        if chosen and page.stem not in chosen:
+            continue
+        before, after = page.read_text(encoding="utf-8"), refreshed(page)
+        page.write_text(after, encoding="utf-8")
+        changed = sum(line[:1] in "+-" for line in difflib.ndiff(before.splitlines(), after.splitlines()))
+        print(f"{page.relative_to(DOCS.parent)}: {f'{changed} lines changed' if changed else 'as it was'}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

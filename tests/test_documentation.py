@@ -1,0 +1,104 @@
+"""What the documentation shows is what happens: examples, warnings, public names."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+import tightrope
+import tightrope.behaviors
+import tightrope.bounds
+import tightrope.domains
+import tightrope.estimators
+import tightrope.models
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+refresh = load(DOCS / "refresh.py")
+
+
+@pytest.mark.parametrize("page", refresh.PAGES, ids=lambda page: page.stem)
+def test_examples_print_what_the_page_says(page):
+    shown, now = page.read_text(encoding="utf-8"), refresh.refreshed(page)
+    assert now.splitlines() == shown.splitlines(), f"the page is out of date: python docs/refresh.py {page.stem}"
+
+
+def test_an_output_that_is_no_longer_true_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    text = "```python\nx = 2\nprint(x)\n```\n\n```text\n{}```\n\n```python\nprint(x + 1)\n```\n```text\n{}```\n"
+    page.write_text(text.format("3\n", ""))
+    assert refresh.refreshed(page) == text.format("2\n", "3\n")
+
+
+def test_a_command_is_run_and_its_output_written_below_it(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ tightrope --version\nold\n```\n")
+    assert refresh.refreshed(page) == f"```console\n$ tightrope --version\ntightrope {tightrope.__version__}\n```\n"
+
+
+def test_other_programs_are_not_run(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ rm -rf x\n```\n")
+    with pytest.raises(ValueError, match="only tightrope"):
+        refresh.refreshed(page)
+
+
+def test_an_example_that_fails_names_its_line(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Title\n\n```python\nx = 1\nx.none\n```\n")
+    with pytest.raises(AttributeError) as caught:
+        refresh.refreshed(page)
+    assert caught.traceback[-1].lineno + 1 == 5
+
+
+def test_every_warning_is_explained():
+    explained = set(re.findall(r"^\| `([a-z-]+)` \|", (DOCS / "guide" / "methods.md").read_text(), re.MULTILINE))
+    sources = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    raised = set(re.findall(r'"([a-z]+(?:-[a-z]+)+): ', sources))
+    assert raised <= explained
+    single = {code for code in explained if "-" not in code}
+    assert explained - single == raised
+    assert all(f'"{code}: ' in sources or f'"{code}"' in sources for code in single)
+
+
+@pytest.mark.parametrize(
+    ("module", "pages"),
+    [
+        (tightrope, ("api", "policies")),
+        (tightrope.estimators, ("estimators",)),
+        (tightrope.bounds, ("bounds",)),
+        (tightrope.models, ("models",)),
+        (tightrope.domains, ("domains",)),
+        (tightrope.behaviors, ("policies",)),
+        (tightrope.policies, ("policies",)),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_public_names_are_in_the_reference(module, pages):
+    text = "".join((DOCS / "reference" / f"{page}.md").read_text() for page in pages)
+    shown = set(re.findall(r"\.\. auto\w+:: tightrope[\w.]*\.(\w+)$", text, re.MULTILINE))
+    documented = {name for name in module.__all__ if isinstance(getattr(module, name), type) or name.islower()}
+    small_print = {"Anchor", "Evaluated", "has_tabular", "is_discrete", "is_model_based", "Method"}
+    assert documented - small_print <= shown
+
+
+def test_pages_link_to_files_that_exist():
+    """Also on a code host, where no build rewrites them."""
+    broken = []
+    for page in [*DOCS.rglob("*.md"), ROOT / "README.md"]:
+        for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            if not (page.parent / target).exists():
+                broken.append(f"{page.name}: {target}")
+    assert broken == []
