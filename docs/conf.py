@@ -1,4 +1,4 @@
-"""Sphinx: pages in Markdown, the reference from docstrings, the commands from the program itself."""
+"""Sphinx: pages in Markdown, the reference from docstrings, commands from themselves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 add_module_names = False
 python_maximum_signature_line_length = 100
-nitpicky = False
+smartquotes = False  # they would turn --option into a dash
 
 COMMANDS = "reference/commands"
 SPECIAL = re.compile(r"(``.*?``)|([|*])")
@@ -51,28 +51,50 @@ def _commands() -> Iterator[str]:
     group: Any = typer.main.get_command(app)
     for name, command in sorted(group.commands.items()):
         arguments = [one for one in command.params if one.param_type_name == "argument"]
-        words = [one.name.upper() if one.required else f"[{one.name.upper()}]" for one in arguments]
+        words = [
+            one.name.upper() if one.required else f"[{one.name.upper()}]"
+            for one in arguments
+        ]
         usage = " ".join(["tightrope", name, *words, "[OPTIONS]"])
-        yield f"\n## {name}\n\n{command.help}\n\n```sh\n{usage}\n```\n\n| | |\n|---|---|"
+        yield f"\n## {name}\n\n{command.help}\n\n```sh\n{usage}\n```\n"
+        yield "| | |\n|---|---|"
         for one in command.params:
-            said = " / ".join(f"`{word}`" for word in (*one.opts, *one.secondary_opts)) or one.name
+            said = (
+                " / ".join(f"`{word}`" for word in (*one.opts, *one.secondary_opts))
+                or one.name
+            )
             told = (getattr(one, "help", None) or "").replace("|", "\\|")
             yield f"| {said} | {told}{_default(one)} |"
 
 
 def _default(option: Any) -> str:
-    if option.default in (None, False, ()) or "Default:" in (getattr(option, "help", None) or "") or option.required:
+    if (
+        option.default in (None, False, ())
+        or "Default:" in (getattr(option, "help", None) or "")
+        or option.required
+    ):
         return ""
     return f" Default: `{option.default}`."
 
 
-def _docstring(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
-    """Bars and stars are mathematics here, not markup; a class's fields come with the comments beside them."""
+def _docstring(
+    app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]
+) -> None:
+    """Bars and stars are mathematics, not markup; fields come with their comments."""
     lines[:] = [SPECIAL.sub(_escaped, line) for line in lines]
-    if what == "class" and (dataclasses.is_dataclass(item) or hasattr(item, "__total__")):
+    if what == "class" and (
+        dataclasses.is_dataclass(item) or hasattr(item, "__total__")
+    ):
         told = dict(_field_comments(item))
         if told:
-            lines += ["", *(f"* ``{field}``: {SPECIAL.sub(_escaped, text)}" for field, text in told.items()), ""]
+            lines += [
+                "",
+                *(
+                    f"* ``{field}``: {SPECIAL.sub(_escaped, text)}"
+                    for field, text in told.items()
+                ),
+                "",
+            ]
 
 
 def _escaped(found: re.Match[str]) -> str:
