@@ -1,4 +1,4 @@
-"""Sphinx: pages in Markdown, the reference from docstrings, commands from themselves."""
+"""Sphinx: pages in Markdown, a reference from docstrings, commands from themselves."""
 
 from __future__ import annotations
 
@@ -59,22 +59,14 @@ def _commands() -> Iterator[str]:
         yield f"\n## {name}\n\n{command.help}\n\n```sh\n{usage}\n```\n"
         yield "| | |\n|---|---|"
         for one in command.params:
-            said = (
-                " / ".join(f"`{word}`" for word in (*one.opts, *one.secondary_opts))
-                or one.name
-            )
+            names = ", ".join(f"`{word}`" for word in one.opts)
             told = (getattr(one, "help", None) or "").replace("|", "\\|")
-            yield f"| {said} | {told}{_default(one)} |"
+            yield f"| {names} | {told}{_default(one, told)} |"
 
 
-def _default(option: Any) -> str:
-    if (
-        option.default in (None, False, ())
-        or "Default:" in (getattr(option, "help", None) or "")
-        or option.required
-    ):
-        return ""
-    return f" Default: `{option.default}`."
+def _default(option: Any, told: str) -> str:
+    silent = option.default is None or option.default is False or option.required
+    return "" if silent or "Default:" in told else f" Default: `{option.default}`."
 
 
 def _docstring(
@@ -82,19 +74,11 @@ def _docstring(
 ) -> None:
     """Bars and stars are mathematics, not markup; fields come with their comments."""
     lines[:] = [SPECIAL.sub(_escaped, line) for line in lines]
-    if what == "class" and (
-        dataclasses.is_dataclass(item) or hasattr(item, "__total__")
-    ):
-        told = dict(_field_comments(item))
-        if told:
-            lines += [
-                "",
-                *(
-                    f"* ``{field}``: {SPECIAL.sub(_escaped, text)}"
-                    for field, text in told.items()
-                ),
-                "",
-            ]
+    is_record = dataclasses.is_dataclass(item) or hasattr(item, "__total__")
+    told = _field_comments(item) if what == "class" and is_record else ()
+    fields = [f"* ``{field}``: {SPECIAL.sub(_escaped, text)}" for field, text in told]
+    if fields:
+        lines += ["", *fields, ""]
 
 
 def _escaped(found: re.Match[str]) -> str:
