@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tightrope.cli_shared import errors
+from tightrope.cli.shared import errors
 
 SIZES = (20, 200)
 

@@ -1,0 +1,42 @@
+"""The command line: parse, call, print. Heavy modules are imported inside the commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tightrope.cli.domains import demo, truth
+from tightrope.cli.logs import evaluate, inspect
+from tightrope.cli.shared import BAD_INPUT, EXITS, NO_ANSWER
+from tightrope.cli.studies import coverage, reproduce
+
+app = typer.Typer(
+    help="How good is this policy, at worst, judging only from logs of another policy?",
+    epilog=EXITS,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (evaluate, inspect, demo, coverage, reproduce, truth):
+    app.command(epilog=EXITS)(command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"tightrope {version('tightrope')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """How good is this policy, at worst, judging only from logs of another policy?"""
+
+
+__all__ = ["BAD_INPUT", "NO_ANSWER", "app"]

@@ -1,0 +1,102 @@
+"""The commands about domains that ship with the library: demo and truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tightrope.cli.options import Json, SeedOption
+from tightrope.cli.shared import errors, leave, progress_bar, show
+
+
+def demo(
+    problem: Annotated[str, typer.Option(help="walker, bonus, decline, clinic or cliff.")] = "walker",
+    n: Annotated[int, typer.Option(help="Episodes to log.")] = 1000,
+    seed: SeedOption = 0,
+    save: Annotated[Path | None, typer.Option(help="Also write the logs here (.parquet or .csv).")] = None,
+    json: Json = False,
+) -> None:
+    """Bounds on logs made on the spot, with the true value beside them."""
+    with errors():
+        import numpy as np
+
+        import tightrope
+        from tightrope.domains import small
+
+        chosen = small(problem)
+        dataset = chosen.logs(n, rng=np.random.default_rng(seed))
+        if save is not None:
+            tightrope.write(dataset, save)
+        if not json:
+            typer.echo(f"{chosen.name}: {chosen.about}.")
+        with progress_bar("resampling") as progress:
+            result = tightrope.evaluate(
+                dataset, chosen.candidate, rng=seed, true_value=chosen.true_value, progress=progress
+            )
+    show(result, json)
+    if save is not None and not json:
+        ranges = " ".join(
+            f"--{name} {low!r} {high!r}"
+            for name, (low, high) in (
+                ("reward-range", chosen.mdp.reward_range),
+                ("return-range", chosen.mdp.return_range),
+            )
+        )
+        typer.echo(
+            f"\nThe same from the file:\n  tightrope evaluate {save} --horizon {dataset.horizon} --discount "
+            f"{dataset.discount:g} {ranges}"
+        )
+    if not json and save is None:
+        _show_situations(seed)
+    leave(result)
+
+
+def _show_situations(seed: int) -> None:
+    """What is advised where different answers are called for, beside the truth."""
+    import numpy as np
+    from rich.console import Console
+
+    import tightrope
+    from tightrope.domains import situations
+    from tightrope.report.table import situations_table
+
+    results = []
+    for number, problem in enumerate(situations()):
+        dataset = problem.logs(500, rng=np.random.default_rng([seed, number]))
+        results.append(
+            (problem.name, problem.about, tightrope.evaluate(dataset, problem.candidate, true_value=problem.true_value))
+        )
+    Console().print(situations_table(results))
+
+
+def truth(
+    domain: Annotated[str, typer.Argument(help="mountain-car, cliff-world, ...; an unknown name lists all.")],
+    rollouts: Annotated[int, typer.Option(help="Episodes of each policy, where there is no exact value.")] = 100_000,
+    seed: SeedOption = 0,
+    draw: Annotated[Path | None, typer.Option(help="Also draw the domain (.png, .pdf or .svg).")] = None,
+    json: Json = False,
+) -> None:
+    """What both policies of a domain are truly worth, computed anew, and every number of the domain."""
+    with errors():
+        import tightrope.domains
+        from tightrope.domains.truth import truth as compute
+
+        chosen = tightrope.domains.domain(domain)
+        if draw is not None:
+            from tightrope.report.drawing import save_drawing
+
+            save_drawing(chosen, draw, seed=seed)
+        with progress_bar("rolling out") as progress:
+            found = compute(chosen, rollouts=rollouts, seed=seed, progress=progress)
+    from tightrope.report.truth import truth_record, truth_table
+
+    if json:
+        import json as encoder
+
+        typer.echo(encoder.dumps(truth_record(chosen, found)))
+        return
+    from rich.console import Console
+
+    Console().print(truth_table(chosen, found))

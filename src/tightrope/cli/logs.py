@@ -1,0 +1,246 @@
+"""The commands about a user's own logs: evaluate and inspect."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tightrope.cli.options import (
+    BehaviorOption,
+    ColumnOption,
+    Confidence,
+    Discount,
+    Epsilon,
+    Horizon,
+    Incomplete,
+    Json,
+    Logs,
+    OneStep,
+    OnnxOutput,
+    PolicyClass,
+    PolicyOption,
+    Resamples,
+    ReturnRange,
+    RewardRange,
+    SeedOption,
+    Sigma,
+)
+from tightrope.cli.shared import errors, leave, progress_bar, show
+
+if TYPE_CHECKING:
+    from tightrope.dataset import TrajectoryDataset
+    from tightrope.evaluation import Evaluation
+    from tightrope.policy import Policy
+
+
+def evaluate(
+    logs: Logs,
+    policy: PolicyOption = None,
+    policy_class: PolicyClass = None,
+    epsilon: Epsilon = None,
+    sigma: Sigma = None,
+    onnx_output: OnnxOutput = None,
+    estimator: Annotated[
+        list[str] | None, typer.Option(help="is, pdis, wis, pdwis, mb, dr, wdr; repeat for several.")
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="percentile, bca, basic, studentized, t, hoeffding, empirical-bernstein, anderson, cut, betting, "
+            "robust (with mb); repeat for several."
+        ),
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="For mb, dr and wdr: auto, tabular, linear, polynomial, or module:object.")
+    ] = "auto",
+    behavior: BehaviorOption = "logged",
+    side: Annotated[Literal["lower", "upper", "both"], typer.Option(help="Which bounds.")] = "lower",
+    strict: Annotated[bool, typer.Option("--strict", help="Believe exact bounds alone.")] = False,
+    confidence: Confidence = 0.95,
+    discount: Discount = 1.0,
+    horizon: Horizon = None,
+    reward_range: RewardRange = None,
+    return_range: ReturnRange = None,
+    max_ratio: Annotated[
+        float | None,
+        typer.Option(help="No cumulative importance ratio can exceed this (hoeffding, empirical-bernstein)."),
+    ] = None,
+    incomplete: Incomplete = "error",
+    column: ColumnOption = None,
+    one_step: OneStep = False,
+    n_resamples: Resamples = 2000,
+    seed: SeedOption = 0,
+    threshold: Annotated[
+        float | None, typer.Option(help="Say whether the value exceeds this; bounds both sides.")
+    ] = None,
+    baseline: Annotated[
+        Literal["behavior"] | None,
+        typer.Option(help="Say whether the candidate gains on the policy that made the logs, by a paired difference."),
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a report here, one HTML page.")] = None,
+    json: Json = False,
+) -> None:
+    """Bound the candidate's value from logs of another policy, and say which bound to believe."""
+    with errors():
+        import tightrope
+        from tightrope.policies import load_object
+        from tightrope.readers.write import check_writable
+
+        if report is not None:
+            check_writable(report)
+        candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
+        dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
+        typer.echo(f"read: {'; '.join(dataset.reading)}", err=True)
+        with progress_bar("resampling") as progress:
+            result = tightrope.evaluate(
+                dataset,
+                candidate,
+                estimators=estimator,
+                methods=method,
+                model=load_object(model) if ":" in model else model,
+                behavior=load_object(behavior) if ":" in behavior else behavior,
+                side=side,
+                strict=strict,
+                confidence=confidence,
+                n_resamples=n_resamples,
+                rng=seed,
+                max_ratio=max_ratio,
+                threshold=threshold,
+                baseline=baseline,
+                progress=progress,
+            )
+        if report is not None:
+            result = _with_origin(result, logs)
+            result.to_html(report)
+    show(result, json)
+    leave(result)
+
+
+def inspect(
+    logs: Logs,
+    policy: PolicyOption = None,
+    policy_class: PolicyClass = None,
+    epsilon: Epsilon = None,
+    sigma: Sigma = None,
+    onnx_output: OnnxOutput = None,
+    behavior: BehaviorOption = "logged",
+    discount: Discount = 1.0,
+    horizon: Horizon = None,
+    reward_range: RewardRange = None,
+    return_range: ReturnRange = None,
+    incomplete: Incomplete = "error",
+    column: ColumnOption = None,
+    one_step: OneStep = False,
+    json: Json = False,
+) -> None:
+    """What is in the logs, what is wrong with them, and how much they say about the candidate."""
+    with errors():
+        from tightrope.behaviors import behavior as find_behavior
+        from tightrope.diagnostics import overlap, summarize
+        from tightrope.estimators.behavior_check import check_behavior
+        from tightrope.policies import load_object
+        from tightrope.problem import Problem
+
+        candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
+        dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
+        summary = summarize(dataset)
+        asked = candidate is not None or dataset.eval_log_probs is not None
+        chosen = find_behavior(load_object(behavior) if ":" in behavior else behavior, dataset)
+        problem = Problem(dataset, candidate, chosen)
+        found, check = (overlap(problem), check_behavior(problem)) if asked else (None, None)
+    if json:
+        import json as encoder
+
+        parts = {"summary": summary, "overlap": found, "behavior_check": check}
+        typer.echo(encoder.dumps({name: part.to_dict() if part else None for name, part in parts.items()}))
+        return
+    from rich.console import Console
+
+    from tightrope.report.table import summary_table
+
+    Console().print(summary_table(summary, found, check))
+
+
+def _with_origin(result: Evaluation, logs: Path) -> Evaluation:
+    """The result with the command as typed and the file it read."""
+    import shlex
+    from dataclasses import replace
+
+    from tightrope.provenance import provenance
+
+    return replace(result, provenance=provenance(shlex.join(["tightrope", *sys.argv[1:]]), logs))
+
+
+def _load(
+    logs: Path,
+    policy: str | None,
+    discount: float,
+    horizon: int | None,
+    reward_range: tuple[float, float] | None,
+    return_range: tuple[float, float] | None,
+    incomplete: Literal["error", "terminate", "drop"],
+    column: list[str] | None,
+    one_step: bool,
+) -> TrajectoryDataset:
+    """The logs, with the candidate's probabilities where it is one of their columns."""
+    from tightrope.policies.load import is_column
+    from tightrope.readers import read
+
+    return read(
+        logs,
+        discount=discount,
+        horizon=horizon,
+        reward_range=reward_range,
+        return_range=return_range,
+        incomplete=incomplete,
+        eval_column=policy if policy is not None and is_column(policy) else None,
+        columns=_column_map(column or []),
+        one_step=True if one_step else None,
+    )
+
+
+def _candidate(
+    policy: str | None,
+    policy_class: str | None,
+    epsilon: float | None,
+    sigma: list[float] | None,
+    onnx_output: str | None,
+) -> Policy | None:
+    """The candidate, unless it is a column of the logs."""
+    from tightrope.errors import PolicyError
+    from tightrope.policies import load_policy
+    from tightrope.policies.load import is_column
+    from tightrope.policies.pickled import runs_code
+
+    if policy is None or is_column(policy):
+        if (epsilon, sigma, policy_class, onnx_output) != (None, None, None, None):
+            raise PolicyError(
+                "--epsilon, --sigma, --policy-class and --onnx-output are for a policy in a file or module; a column "
+                "of the logs holds the probabilities themselves"
+            )
+        return None
+    if runs_code(policy):
+        typer.echo(f"policy: loading {policy} runs code in it; name only files whose maker you trust", err=True)
+    return load_policy(
+        policy,
+        epsilon=epsilon,
+        sigma=sigma[0] if sigma and len(sigma) == 1 else sigma,
+        policy_class=policy_class,
+        onnx_output=onnx_output,
+    )
+
+
+def _column_map(given: list[str]) -> dict[str, str | list[str] | None]:
+    """ROLE=NAME pairs; several names for one role with commas, none for no such column."""
+    from tightrope.errors import DataError
+
+    result: dict[str, str | list[str] | None] = {}
+    for text in given:
+        role, equals, name = text.partition("=")
+        if not equals or role in result:
+            raise DataError(f"--column is {text!r}; give ROLE=NAME, each role once, such as behavior_prob=p")
+        result[role] = name.split(",") if "," in name else name or None
+    return result

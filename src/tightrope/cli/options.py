@@ -1,0 +1,68 @@
+"""Options that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Logs = Annotated[
+    Path,
+    typer.Argument(
+        help="Parquet or CSV file, one row per step; a Minari dataset (minari:ID or its folder).", show_default=False
+    ),
+]
+PolicyOption = Annotated[
+    str | None,
+    typer.Option(
+        help="The candidate: a column of the logs; a table of probabilities (.npy or .npz of shape (states, actions), "
+        "file.npz:array, or .csv or .parquet with columns state, action, prob); module:object; an .onnx file; or a "
+        "model (Stable-Baselines3 .zip, scikit-learn .joblib or .pkl), which runs code in that file."
+    ),
+]
+PolicyClass = Annotated[
+    str | None, typer.Option(help="The class of a .zip policy (PPO, A2C, SAC, TD3, DDPG, DQN), if it cannot be told.")
+]
+Epsilon = Annotated[
+    float | None, typer.Option(help="The candidate acts at random with this probability (discrete actions).")
+]
+Sigma = Annotated[
+    list[float] | None,
+    typer.Option(
+        help="The candidate adds normal noise of this standard deviation (continuous actions); repeat per component."
+    ),
+]
+OnnxOutput = Annotated[
+    str | None, typer.Option(help="What an .onnx policy gives: probabilities, log_probs, logits, or name:kind.")
+]
+BehaviorOption = Annotated[
+    str,
+    typer.Option(
+        help="The behaviour policy: logged (behavior_prob), or estimated from the logs: auto, tabular, logistic, "
+        "gaussian, or module:object (a behaviour model or a classifier)."
+    ),
+]
+Discount = Annotated[float, typer.Option(help="γ: what a reward one step later is worth.")]
+Horizon = Annotated[int | None, typer.Option(help="Steps that count. Default: the longest episode.")]
+RewardRange = Annotated[
+    tuple[float, float] | None, typer.Option(help="Lowest and highest possible reward of a step (may be -inf, inf).")
+]
+ReturnRange = Annotated[tuple[float, float] | None, typer.Option(help="Lowest and highest possible return.")]
+Incomplete = Annotated[
+    Literal["error", "terminate", "drop"],
+    typer.Option(help="Episodes shorter than the horizon and not flagged as terminated."),
+]
+ColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        help="Which column is what, where its name does not say: ROLE=NAME, such as behavior_prob=p or state=age,dose; "
+        "ROLE= for none. Repeat for several.",
+    ),
+]
+OneStep = Annotated[bool, typer.Option("--one-step", help="Every row is an episode of its own (a bandit's logs).")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Confidence = Annotated[float, typer.Option(help="Of each bound, in (0.5, 1).")]
+Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.")]
+SeedOption = Annotated[int, typer.Option(help="One seed gives the same numbers.")]

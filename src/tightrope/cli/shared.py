@@ -1,0 +1,61 @@
+"""What all commands share: exit codes, errors as one line, results printed, a bar."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from tightrope.engines.local import Progress
+    from tightrope.evaluation import Evaluation
+
+ANSWERED, BAD_INPUT, NO_ANSWER = 0, 2, 3
+EXITS = "Exit codes: 0 answered; 2 bad input or arguments, nothing was written; 3 the data cannot answer."
+
+
+@contextmanager
+def errors() -> Iterator[None]:
+    """Our own errors become one line on stderr; anything else is a bug and keeps its traceback."""
+    from tightrope.errors import NoOverlapError, TightropeError
+
+    try:
+        yield
+    except TightropeError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(NO_ANSWER if isinstance(error, NoOverlapError) else BAD_INPUT) from None
+
+
+def show(result: Evaluation, json: bool) -> None:
+    """Print the result."""
+    if json:
+        typer.echo(result.to_json())
+    else:
+        from rich.console import Console
+
+        from tightrope.report.table import evaluation_table
+
+        Console().print(evaluation_table(result))
+
+
+def leave(result: Evaluation) -> None:
+    """Leave with the code that says whether there is an answer."""
+    if not result.believe:
+        raise typer.Exit(NO_ANSWER)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress | None]:
+    """A bar on stderr while there is someone to see it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
