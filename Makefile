@@ -9,7 +9,7 @@ D3RLPY := .venv-d3rlpy
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
 
-test: check browser
+test: check browser docs
 	$(BIN)/python -m pytest
 	$(MAKE) test-d3rlpy
 
