@@ -145,3 +145,14 @@ def test_the_held_out_likelihood_exceeds_the_fitted_one_and_bounds_the_bias():
     assert 0 < found.bias_bound <= (high - low) * np.power(problem.mdp.discount, np.arange(8)).sum()
     estimate = tightrope.estimate(problem.logs(100, rng=np.random.default_rng(0)), problem.candidate, estimator="mb")
     assert abs(estimate - problem.true_value) < found.bias_bound
+
+
+def test_where_nothing_happens_by_chance_percentile_is_preferred_for_corrected_models():
+    cliff, walker = small("cliff"), small("walker")
+    for problem, warned in ((cliff, True), (walker, False)):
+        data = problem.logs(60, rng=np.random.default_rng(3))
+        result = tightrope.evaluate(
+            data, problem.candidate, estimators=["wdr"], methods=["percentile", "bca", "studentized"], n_resamples=200
+        )
+        found = {bound.method: any(text.startswith("sharp") for text in bound.warnings) for bound in result}
+        assert found == {"percentile": False, "bca": warned, "studentized": warned}

@@ -17,7 +17,7 @@ from tightrope.estimators.base import IndependentEstimator
 from tightrope.estimators.gain import possible_range
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.model_check import check_model
-from tightrope.models import Model, SimulatedModel
+from tightrope.models import Model, SimulatedModel, is_discrete
 from tightrope.problem import Problem
 from tightrope.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side
 from tightrope.resampling import ModelBootstrap, scheme
@@ -169,6 +169,7 @@ class Work:
             *self.problem.dataset.notes,
             *self._overlap_warnings(estimator),
             *self._model_warnings(estimator),
+            *self._sharp_warning(estimator, method),
             *self._simulation_warning(estimator, replicates, standard_error(influence)),
             *spread_warning(influence, replicates.estimate, self.side, settings.confidence, second_order=second_order),
             *self._out_of_range(estimator, replicates.estimate, value),
@@ -275,6 +276,20 @@ class Work:
             f"simulation-noise: the roll-outs have a standard error of {noise:.3g} where the bootstrap has "
             f"{spread:.3g}, which does not allow for theirs; give the model more point_rollouts"
         ]
+
+    def _sharp_warning(self, estimator: Estimator, method: BootstrapBound) -> tuple[str, ...]:
+        """Whether corrections come as rare jumps, as where moves are deterministic and a cross-fitted model is exact
+        but for what it has not seen: standard errors then say little, and what builds on them errs more often.
+        """
+        corrects = hasattr(estimator, "model") and getattr(estimator, "uses_ratios", True)
+        if not (self.check_models and corrects and is_discrete(self.problem)) or method.name == "percentile":
+            return ()
+        if not self.check(estimator).residue_free:
+            return ()
+        return (
+            "sharp: nothing happens by chance in these logs, so corrections of the model are rare jumps; studentized "
+            "and bca then err up to twice as often as percentile",
+        )
 
     def check(self, estimator: Estimator) -> ModelCheck:
         """How the estimator's model fares on the logs."""

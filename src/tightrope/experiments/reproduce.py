@@ -39,8 +39,7 @@ PAPER_CURVES: dict[str, dict[str, str]] = {
         "WDR": "wdr/percentile",
         "PDWIS": "pdwis/bca",
         "WIS": "wis/bca",
-        "PDIS": "pdis/bca",
-        "IS": "is/bca",
+        "IS and PDIS": "is/bca",  # the same number where every step earns -1 and returns are counted from their floor
     },
     CLIFF: {
         "MB, linear": "mb-lr/percentile",
