@@ -7,7 +7,6 @@ import inspect
 import re
 import tokenize
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import tightrope
@@ -27,10 +26,6 @@ autodoc_typehints_format = "short"
 add_module_names = False
 python_maximum_signature_line_length = 100
 smartquotes = False  # they would turn --option into a dash
-
-if not (Path(__file__).parent / "behavior.md").exists():
-    # Its study takes hours: until it is through, links to it lead nowhere.
-    suppress_warnings = ["myst.xref_missing"]
 
 COMMANDS = "reference/commands"
 SPECIAL = re.compile(r"(``.*?``)|([|*])")
