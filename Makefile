@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 D3RLPY := .venv-d3rlpy
 
-.PHONY: demo test test-d3rlpy check browser coverage bias bench docs clean
+.PHONY: demo test test-d3rlpy check browser coverage reproduce bias bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
@@ -35,6 +35,9 @@ check: $(VENV)/.dev
 coverage: $(VENV)/.dev
 	$(BIN)/python -m tightrope.experiments.coverage --out docs/coverage.md
 	$(BIN)/python -m tightrope.experiments.behavior_coverage --out docs/behavior.md
+
+reproduce: $(VENV)/.dev
+	$(BIN)/tightrope reproduce all --out docs/reproduction --page docs/reproduction.md
 
 bias: $(VENV)/.dev
 	$(BIN)/python -m tightrope.experiments.bias --out docs/bias.md

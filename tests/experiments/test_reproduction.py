@@ -10,6 +10,7 @@ import pytest
 from tightrope.domains import MountainCar
 from tightrope.experiments import claims, reproduce
 from tightrope.experiments.claims import CAR, CLAIMS, CLIFF, SHIFTED, findings
+from tightrope.experiments.learned import learned
 from tightrope.experiments.paper import PAPER, Normalized, quick
 from tightrope.experiments.study import prepared
 from tightrope.experiments.summary import Mean, line
@@ -150,3 +151,10 @@ def test_a_tiny_run_writes_page_figures_and_summaries(tmp_path, monkeypatch):
     values = raw[(raw.method == "wis/bca") & (raw.n == 8)]["value"].to_numpy()
     assert mine.errors == (values > MountainCar().true_value).sum()
     assert mine.finite_value == pytest.approx(values[np.isfinite(values)].mean())
+
+
+def test_what_was_learned_names_the_numbers():
+    section = learned({CAR: car()})
+    row = next(text for text in section.splitlines() if text.startswith("| pdwis/bca |"))
+    assert "| 0.0% [0.0%, 3.6%], -55.0 |" in row  # none wrong of 100: Clopper and Pearson give 1 - 0.025^(1/100)
+    assert learned({"other": []}) == ""

@@ -15,6 +15,7 @@ from tightrope.errors import StudyError
 from tightrope.estimators import WDR
 from tightrope.estimators.doubly_robust import td_errors
 from tightrope.experiments.claims import CAR, CLIFF, SHIFTED, Finding, findings
+from tightrope.experiments.learned import learned
 from tightrope.experiments.paper import PAPER, quick
 from tightrope.experiments.runner import run_study
 from tightrope.experiments.study import Study
@@ -80,7 +81,14 @@ def reproduce(
     judged = [*findings(counted), *_more_findings({line.domain for line in counted})]
     figures = _figures(counted, out)
     target = page_path or out / "reproduction.md"
-    text = page(studies=_described(studies, results), lines=lines, findings=judged, figures=figures, home=target.parent)
+    text = page(
+        studies=_described(studies, results),
+        lines=lines,
+        findings=judged,
+        figures=figures,
+        home=target.parent,
+        learned="" if small else learned(lines),  # what it says rests on the full size
+    )
     replace_file(target, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
     return Reproduction(target, tuple(judged))
 
