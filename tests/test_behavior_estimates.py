@@ -386,3 +386,33 @@ def test_command_line_names_the_fix_and_takes_a_module(path, tmp_path, monkeypat
     words = ("--behavior", "mine:chosen", "--estimator", "wis", "--method", "percentile")
     done = call("evaluate", path, *COMMON, *words)
     assert "Behaviour policy estimated (tabular)" in done.output
+
+
+def test_misfit_tells_a_policy_of_the_wrong_shape_and_leaves_the_right_one_alone():
+    """Actions by a logistic policy in s: forty data sets, p < 0.05 at most as often as 5 % allow; in |s|: always."""
+    tails = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        state = rng.normal(size=600)
+        for logit, right in ((0.8 * state - 0.2, True), (2 * np.abs(state) - 1.5, False)):
+            act = (rng.random(600) < 1 / (1 + np.exp(-logit))).astype(int)
+            logs = tightrope.read({"obs_0": state, "action": act, "reward": act * 1.0}, one_step=True)
+            policy = tightrope.CallablePolicy(lambda s, a, t: np.full(len(a), 0.5))
+            found = check_of(logs, LogisticBehavior(), policy)
+            if right:
+                tails.append(found.misfit)
+            else:
+                assert found.misfit < 1e-4
+                assert any(text.startswith("behavior-misfit") for text in found.warnings)
+    assert sum(p < 0.05 for p in tails) <= 6
+
+
+def test_misfit_of_a_gaussian_regression():
+    rng = np.random.default_rng(1)
+    state = rng.normal(size=800)
+    for mean, bent in ((0.5 * state, False), (state**2, True)):
+        action = mean + rng.normal(size=800)
+        logs = tightrope.read({"obs_0": state, "action_0": action, "reward": action}, one_step=True)
+        policy = tightrope.GaussianPolicy(lambda s, t: 0 * s, [[0.5]])
+        found = check_of(logs, GaussianRegression(), policy).misfit
+        assert (found < 1e-4) == bent

@@ -22,7 +22,7 @@ PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
 EXACT_PREFERENCE = ("betting", "cut", "anderson", "robust", "empirical-bernstein", "hoeffding")
 SHARE_WEIGHTS = ("wis", "pdwis", "dr", "wdr")  # what skews one of them skews all, seen or not
 AGAINST_MODEL = ("model-contradicted", "unseen-pairs", "fragile-pairs", "model-unchecked", "no-correction", "sharp")
-AGAINST_BEHAVIOR = ("behavior-miscalibrated", "behavior-unseen")
+AGAINST_BEHAVIOR = ("behavior-miscalibrated", "behavior-unseen", "behavior-misfit")
 BREAKS_BOOTSTRAP = (
     "no-overlap",
     "low-overlap",

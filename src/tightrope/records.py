@@ -150,6 +150,7 @@ class BehaviorCheck(_Json):
     calibration_noise: float | None  # what a true policy would show
     residual_variance: float | None  # of standardised held-out residuals, for continuous actions; expected: 1
     smallest_probs: tuple[float, float, float]  # of logged actions: the smallest, the 1 % and the 5 % quantile
+    misfit: float | None = None  # p-value: whether a regression leaves squares and products of the state unexplained
     warnings: tuple[str, ...] = ()
 
     @property
@@ -162,6 +163,8 @@ class BehaviorCheck(_Json):
             parts.append(f"calibration error {self.calibration_error:.2g} (noise alone: {self.calibration_noise:.2g})")
         if self.residual_variance is not None:
             parts.append(f"variance of standardised residuals {self.residual_variance:.2f}")
+        if self.misfit is not None:
+            parts.append(f"a test of its shape gives p = {self.misfit:.2g}")
         what = "probability" if self.residual_variance is None else "density"
         parts.append(f"{self.unseen_share:.1%} of the actions never seen in their state elsewhere")
         parts.append(f"smallest {what} of a logged action {self.smallest_probs[0]:.2g}")

@@ -8,6 +8,7 @@ from tightrope.behavior import DiscreteBehavior, GaussianBehavior
 from tightrope.dataset import Array, BoolArray
 from tightrope.errors import DataError
 from tightrope.estimators.doubly_robust import fold_of
+from tightrope.models.score_test import score_test, second_order
 from tightrope.problem import Problem
 from tightrope.records import BehaviorCheck
 
@@ -15,6 +16,8 @@ FOLDS = 5
 BINS = 10
 UNSEEN = 0.01  # of the steps
 MISCALIBRATED = 0.03  # beyond noise
+MISFIT = 1e-4  # a p-value
+MOST_STEPS = 20_000  # that the test of fit looks at
 
 
 def check_behavior(problem: Problem) -> BehaviorCheck | None:
@@ -44,9 +47,36 @@ def check_behavior(problem: Problem) -> BehaviorCheck | None:
         calibration_error=error,
         calibration_noise=noise,
         residual_variance=variance,
+        misfit=_misfit(problem),
         smallest_probs=(float(np.exp(lowest[0])), float(np.exp(lowest[1])), float(np.exp(lowest[2]))),
     )
     return BehaviorCheck(**{**vars(result), "warnings": tuple(_warnings(result))})
+
+
+def _misfit(problem: Problem) -> float | None:
+    """Whether squares and products of the state still explain the actions: the smallest p-value, times their number.
+
+    A regression of the wrong shape can be calibrated, whatever it says of a single state. Only for regressions.
+    """
+    states, behavior = problem.dataset.states, problem.fits.behavior
+    features = getattr(behavior, "features", None)
+    if features is None or states is None or states.dtype.kind != "f":
+        return None
+    parameters, steps = problem.fits(np.ones(problem.dataset.n_trajectories)), slice(0, MOST_STEPS)
+    more = second_order(states.reshape(len(states), -1)[steps].astype(np.float64))
+    if isinstance(behavior, DiscreteBehavior):
+        probs = behavior.probs(parameters)[steps]
+        off = (behavior.choices[steps, None] == np.arange(probs.shape[1])) - probs
+        tails = [
+            score_test(features[steps], more, off[:, k], probs[:, k] * (1 - probs[:, k]))
+            for k in range(int(probs.shape[1] == 2), probs.shape[1])  # of two actions one says it all
+        ]
+    elif isinstance(behavior, GaussianBehavior):
+        tails = [score_test(features[steps], more, column) for column in behavior.residuals(parameters)[steps].T]
+    else:
+        return None
+    found = [tail for tail in tails if tail is not None]
+    return min(1.0, len(found) * min(found)) if found else None
 
 
 Calibration = tuple[float | None, float | None, float | None]
@@ -111,5 +141,10 @@ def _warnings(check: BehaviorCheck) -> list[str]:
         warnings.append(
             f"behavior-miscalibrated: on trajectories it was not fitted to, the {check.behavior} behaviour policy is "
             f"off by {error:.2g} (noise alone: {noise:.2g}); the ratios are wrong where it is"
+        )
+    if check.misfit is not None and check.misfit < MISFIT:
+        warnings.append(
+            f"behavior-misfit: the {check.behavior} behaviour policy is of the wrong shape: squares and products of "
+            f"the state still explain the actions (p = {check.misfit:.1g}); give features, or a classifier that bends"
         )
     return warnings

@@ -8,10 +8,10 @@ from tightrope.dataset import Array, IntArray
 from tightrope.models.base import PreparedModel
 from tightrope.models.regression import RegressionDynamics
 from tightrope.models.rollouts import RolloutModel
+from tightrope.models.score_test import score_test, second_order
 from tightrope.models.tabular_data import TabularData
 
 MOST_STEPS = 20_000  # that the test of fit looks at
-STEPS_PER_FEATURE = 10  # below which it says nothing
 
 
 def log_likelihoods(prepared: PreparedModel, weights: Array) -> tuple[Array, Array] | None:
@@ -89,32 +89,10 @@ def misfit(prepared: PreparedModel) -> float | None:
 def _score_test(
     prepared: RolloutModel, dynamics: RegressionDynamics, target: Array, steps: IntArray, column: int
 ) -> float | None:
-    from scipy.special import chdtrc
-
     logs = prepared.transitions
     own = dynamics.features(logs, logs.states[steps], logs.actions[steps])
     residual = target[steps] - own @ dynamics.coefficients[0, :, column]
-    more = _second_order(np.hstack([logs.states[steps], logs.encode(logs.actions[steps])]))
-    own, more = own / _size(own), more / _size(more)
-    more = more - own @ np.linalg.lstsq(own, more, rcond=None)[0]
-    more = more[:, np.sqrt(np.square(more).mean(axis=0)) > 1e-6]
-    width = own.shape[1] + more.shape[1]
-    exact = np.abs(residual).max(initial=0.0) <= 1e-9 * max(float(np.abs(target).max()), 1e-300)
-    if exact or not more.shape[1] or len(steps) < STEPS_PER_FEATURE * width:
-        return None
-    scores = more * residual[:, None]
-    total = scores.sum(axis=0)
-    return float(chdtrc(more.shape[1], float(total @ np.linalg.lstsq(scores.T @ scores, total, rcond=None)[0])))
-
-
-def _second_order(values: Array) -> Array:
-    """Columns, and all products of two of them."""
-    rows, columns = np.triu_indices(values.shape[1])
-    centred = values - values.mean(axis=0)
-    result: Array = np.hstack([values, centred[:, rows] * centred[:, columns]])
-    return result
-
-
-def _size(values: Array) -> Array:
-    scale = np.sqrt(np.square(values).mean(axis=0))
-    return np.where(scale > 0, scale, 1.0)
+    if np.abs(residual).max(initial=0.0) <= 1e-9 * max(float(np.abs(target).max()), 1e-300):
+        return None  # predicted without error
+    more = second_order(np.hstack([logs.states[steps], logs.encode(logs.actions[steps])]))
+    return score_test(own, more, residual)
