@@ -407,6 +407,24 @@ def test_misfit_tells_a_policy_of_the_wrong_shape_and_leaves_the_right_one_alone
     assert sum(p < 0.05 for p in tails) <= 6
 
 
+def test_a_logging_policy_that_changed_with_time_is_of_the_wrong_shape():
+    """Action 1 four times in five at first and once in five then: over both steps a fair coin, and calibrated."""
+    rng, n = np.random.default_rng(4), 300
+    actions = (rng.random((n, 2)) < [0.8, 0.2]).astype(int).ravel()
+    data = simple(
+        offsets=2 * np.arange(n + 1),
+        rewards=actions.astype(float),
+        terminated=[True] * n,
+        horizon=2,
+        states=rng.normal(size=2 * n),
+        actions=actions,
+        eval_log_probs=np.log(np.full(2 * n, 0.5)),
+    )
+    assert [text.split(":")[0] for text in check_of(data, LogisticBehavior()).warnings] == ["behavior-misfit"]
+    timed = LogisticBehavior(lambda s, t: np.column_stack([np.ones(len(s)), s, t]))
+    assert check_of(data, timed).misfit > 1e-3
+
+
 def test_misfit_of_a_gaussian_regression():
     rng = np.random.default_rng(1)
     state = rng.normal(size=800)

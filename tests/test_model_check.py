@@ -11,6 +11,7 @@ from tightrope.model_check import _memory, check_model
 from tightrope.models import LinearModel, PolynomialModel
 from tightrope.models import model as find_model
 from tightrope.models.likelihood import log_likelihoods, misfit
+from tightrope.models.score_test import score_test
 from tightrope.problem import Problem
 
 from .models import systems
@@ -145,6 +146,42 @@ def test_the_held_out_likelihood_exceeds_the_fitted_one_and_bounds_the_bias():
     assert 0 < found.bias_bound <= (high - low) * np.power(problem.mdp.discount, np.arange(8)).sum()
     estimate = tightrope.estimate(problem.logs(100, rng=np.random.default_rng(0)), problem.candidate, estimator="mb")
     assert abs(estimate - problem.true_value) < found.bias_bound
+
+
+def test_few_effective_trajectories_bound_no_bias():
+    """Judged by a handful of weighted episodes, a likelihood says nothing of what the candidate would meet."""
+    problem = small("bonus")
+    data = problem.logs(100, rng=np.random.default_rng(0))
+    assert check(problem, data, effective=9.9).bias_bound is None
+    assert check(problem, data, effective=10.0).bias_bound is not None
+
+
+def test_the_bias_line_says_nothing_of_rewards():
+    """One state, one step: the transitions cannot be wrong, yet the model's value is off by a quarter."""
+    actions = np.repeat([0, 1], [80, 20])
+    data = TrajectoryDataset(
+        offsets=np.arange(101),
+        rewards=np.repeat([0.5, 0.0, 1.0], [80, 15, 5]),  # action 1 truly earns 1/2
+        terminated=np.ones(100, dtype=bool),
+        horizon=1,
+        states=np.zeros(100, dtype=int),
+        actions=actions,
+        behavior_log_probs=np.log(np.where(actions == 1, 0.2, 0.8)),
+        reward_range=(0.0, 1.0),
+    )
+    found = tightrope.evaluate(data, np.array([[0.0, 1.0]]), estimators=["mb"], methods=["percentile"])
+    assert found.model_check.bias_bound == 0
+    assert found.bounds[0].estimate == pytest.approx(0.25)
+    (line,) = [text for text in found.reasons if text.startswith("bias")]
+    assert "errors in the model's transitions move its value by at most about 0, those in its rewards not" in line
+
+
+def test_a_repeated_column_is_no_degree_of_freedom():
+    rng = np.random.default_rng(0)
+    own, more, residual = np.ones((200, 1)), rng.normal(size=(200, 2)), rng.normal(size=200)
+    residual -= residual.mean()
+    twice = np.hstack([more, more[:, :1] + more[:, 1:]])
+    assert score_test(own, twice, residual) == pytest.approx(score_test(own, more, residual))
 
 
 def test_where_nothing_happens_by_chance_percentile_is_preferred_for_corrected_models():

@@ -35,7 +35,7 @@ def words_of(text):
     ("name", "kind", "words"),
     [
         ("clear yes", "yes", "Yes, at 95%: the candidate's value is above -14 (approximate)"),
-        ("clear no", "no", "No, at 95%: the candidate's value is below -9 (approximate)"),
+        ("clear no", "no", "No, at 95%: the candidate's value is not above -9 (approximate)"),
         ("cannot tell", "cannot tell", "Cannot tell whether the candidate's value is above -10.8"),
         ("broken overlap", "broken", "These logs cannot answer"),
         ("one heavy trajectory", "broken", "These logs cannot answer"),
@@ -160,7 +160,7 @@ def test_a_terminal_gets_the_table():
     console = Console(file=io.StringIO(), width=160)
     console.print(report_of("clear no"))
     shown = console.file.getvalue()
-    assert "No, at 95%: the candidate's value is below -9 (approximate)" in shown
+    assert "No, at 95%: the candidate's value is not above -9 (approximate)" in shown
     assert "studentized" in shown
 
 

@@ -53,12 +53,18 @@ def test_level_side_and_guarantee_are_said():
         "rate tends to 0.05 as the logs grow, with no promise at 40 episodes."
     )
     no = verdict([LOWER, UPPER], "", threshold=2.5)
-    assert no.headline == "No, at 95%: the candidate's value is below 2.5 (exact)"
+    assert no.headline == "No, at 95%: the candidate's value is not above 2.5 (exact)"
     assert "exact: the error rate is at most 0.05" in no.text
     assert "approximate" not in no.text
     neither = verdict([LOWER, UPPER], "", threshold=0.0)
     assert "The lower bound is approximate" in neither.text
     assert "The upper bound is exact" in neither.text
+
+
+def test_at_the_threshold_itself_only_one_answer_is_wrong():
+    """A value equal to the threshold is not above it: "no" is right there, so the two answers never err together."""
+    told = verdict([UPPER], "", threshold=2.5, about="gain")
+    assert told.headline == "No, at 95%: the candidate's gain on the behaviour policy is not above 2.5 (exact)"
 
 
 def test_a_bound_that_rests_on_a_model_says_so():

@@ -258,8 +258,9 @@ def _bias_line(check: ModelCheck, bounds: Sequence[Bound]) -> list[str]:
     ]
     less = f"; mb less that: {moved[0]}" if moved else ""
     return [
-        "bias: judging by its likelihood of held-out transitions, entropy of the process included, the model's value "
-        f"is off by at most {check.bias_bound:.4g}{less}"
+        "bias: judging by its likelihood of held-out transitions, entropy of the process included, errors in the "
+        f"model's transitions move its value by at most about {check.bias_bound:.4g}, those in its rewards not "
+        f"counted{less}"
     ]
 
 

@@ -37,8 +37,9 @@ def check_model(
     The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: minus the model's bias, estimated.
     With few effective trajectories it is noise and counts for nothing. The plain TD errors, in-sample and held-out,
     show over-fitting without any ratio, and so do importance-weighted negative log-likelihoods; for discrete states the
-    held-out one bounds the model's bias ("Bootstrapping with Models", Corollary 1, without allowance for the sampling
-    error of the likelihood itself).
+    held-out one bounds what wrong transitions do to the model's value ("Bootstrapping with Models", Corollary 1, of the
+    smoothed model of the other folds, rewards taken as known, without allowance for the sampling error of the
+    likelihood itself); with few effective trajectories it is not given.
     """
     data, model = problem.dataset, find_model(chosen, problem)
     prepared = model.prepare(problem, anchor=anchor)
@@ -61,7 +62,7 @@ def check_model(
         likelihood_training=None if fitted is None else fitted.total,
         likelihood_held_out=None if unfitted is None else unfitted.total,
         likelihood_error=None if unfitted is None else unfitted.standard_error,
-        bias_bound=_bias_bound(problem, unfitted),
+        bias_bound=_bias_bound(problem, unfitted) if effective >= FEW_EFFECTIVE else None,
         residue_free=bool(np.abs(shared).max() <= TINY * max(scale, float(np.abs(data.rewards).max()))),
     )
     return ModelCheck(**{**vars(result), "warnings": tuple(_warnings(result, effective))})
@@ -96,7 +97,7 @@ def _likelihood_errors(
 
 
 def _bias_bound(problem: Problem, held_out: ModelError | None) -> float | None:
-    """How far the model's value can be off, at this likelihood; None where it bounds nothing."""
+    """How far wrong transitions can move the model's value, at this likelihood; None where it bounds nothing."""
     data = problem.dataset
     if held_out is None or held_out.kind != "bound" or data.step_range is None:
         return None

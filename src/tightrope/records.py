@@ -133,7 +133,7 @@ class ModelCheck(_Json):
     likelihood_training: float | None  # −log-likelihood of a trajectory, weighted towards the candidate, in nats
     likelihood_held_out: float | None  # the same of trajectories that the model was not fitted to
     likelihood_error: float | None  # standard error of the latter
-    bias_bound: float | None  # how far the model's value can be off at that likelihood; None where it bounds nothing
+    bias_bound: float | None  # how far wrong transitions can move its value at that likelihood; None where unbounded
     residue_free: bool  # fitted to its own data the model leaves no error at all: nothing would be corrected
     warnings: tuple[str, ...] = ()
 
@@ -150,7 +150,7 @@ class BehaviorCheck(_Json):
     calibration_noise: float | None  # what a true policy would show
     residual_variance: float | None  # of standardised held-out residuals, for continuous actions; expected: 1
     smallest_probs: tuple[float, float, float]  # of logged actions: the smallest, the 1 % and the 5 % quantile
-    misfit: float | None = None  # p-value: whether a regression leaves squares and products of the state unexplained
+    misfit: float | None = None  # p-value: whether a regression leaves state, time or products unexplained
     warnings: tuple[str, ...] = ()
 
     @property

@@ -1,7 +1,9 @@
 """The answer in words: yes, no, cannot tell, or that these logs cannot answer. It claims no more than its bounds do.
 
-"Yes" needs a believed lower bound above the threshold, "no" a believed upper bound below it, each at the level of one
-side. Whatever the value is, only one of the two can be wrong, so the answer as a whole keeps that level.
+"Yes" (above the threshold) needs a believed lower bound above it, "no" (not above) a believed upper bound below it,
+each at the level of one side. Whatever the value is, the threshold itself included, only one of the two can be wrong,
+so the answer as a whole keeps the level of the believed bounds. That advice chose them is no part of the level: how
+often its choice errs is measured (docs/coverage.md), not proven.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ def verdict(believed: Sequence[Bound], advice: str, *, threshold: float | None, 
     for answer, bound in (("yes", lower if yes else None), ("no", upper if no else None)):
         if bound is not None:
             side = "above" if answer == "yes" else "below"
-            headline = f"{answer.title()}, at {_level(bound)}: {SUBJECTS[about]} is {side} {threshold:.5g}"
+            is_so = "above" if answer == "yes" else "not above"  # at the threshold itself "no" is right
+            headline = f"{answer.title()}, at {_level(bound)}: {SUBJECTS[about]} is {is_so} {threshold:.5g}"
             return Verdict(
                 "yes" if yes else "no",
                 f"{headline} ({bound.guarantee})",

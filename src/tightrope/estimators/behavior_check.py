@@ -54,16 +54,18 @@ def check_behavior(problem: Problem) -> BehaviorCheck | None:
 
 
 def _misfit(problem: Problem) -> float | None:
-    """Whether squares and products of the state still explain the actions: the smallest p-value, times their number.
+    """Whether state and time, their squares and products, still explain the actions: a p-value.
 
-    A regression of the wrong shape can be calibrated, whatever it says of a single state. Only for regressions.
+    The smallest over the actions (or their components), times their number. A regression of the wrong shape can be
+    calibrated, whatever it says of a single state. Only for regressions.
     """
     states, behavior = problem.dataset.states, problem.fits.behavior
     features = getattr(behavior, "features", None)
     if features is None or states is None or states.dtype.kind != "f":
         return None
     parameters, steps = problem.fits(np.ones(problem.dataset.n_trajectories)), slice(0, MOST_STEPS)
-    more = second_order(states.reshape(len(states), -1)[steps].astype(np.float64))
+    known = np.column_stack([states.reshape(len(states), -1), problem.dataset.times])
+    more = second_order(known[steps].astype(np.float64))
     if isinstance(behavior, DiscreteBehavior):
         probs = behavior.probs(parameters)[steps]
         off = (behavior.choices[steps, None] == np.arange(probs.shape[1])) - probs
@@ -145,6 +147,7 @@ def _warnings(check: BehaviorCheck) -> list[str]:
     if check.misfit is not None and check.misfit < MISFIT:
         warnings.append(
             f"behavior-misfit: the {check.behavior} behaviour policy is of the wrong shape: squares and products of "
-            f"the state still explain the actions (p = {check.misfit:.1g}); give features, or a classifier that bends"
+            f"state and time still explain the actions (p = {check.misfit:.1g}); give features, or a classifier that "
+            "bends"
         )
     return warnings

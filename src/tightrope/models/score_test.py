@@ -26,7 +26,8 @@ def score_test(own: Array, more: Array, residual: Array, spread: Array | None = 
         return None
     scores = more * residual[:, None]
     total = scores.sum(axis=0)
-    return float(chdtrc(more.shape[1], float(total @ np.linalg.lstsq(scores.T @ scores, total, rcond=None)[0])))
+    solved, _, rank, _ = np.linalg.lstsq(scores.T @ scores, total, rcond=None)
+    return float(chdtrc(rank, float(total @ solved)))  # what repeats another column is no degree of freedom
 
 
 def second_order(values: Array) -> Array:

@@ -70,7 +70,10 @@ def model_lines(check: ModelCheck) -> list[Line]:
         ("One-step error on the episodes it was fitted to", short(check.training_error)),
         ("Importance-weighted −log-likelihood of a held-out episode", likelihood),
         ("The same of an episode it was fitted to", _or_none(check.likelihood_training, short)),
-        ("Its value is off by at most, judging by that likelihood", _or_none(check.bias_bound, short)),
+        (
+            "Errors in its transitions move its value by at most about, judging by that likelihood",
+            _or_none(check.bias_bound, short),
+        ),
         ("The candidate's steps on state-action pairs never logged", _or_none(check.unseen_mass, percent)),
         ("Those on pairs that a single episode holds", _or_none(check.fragile_mass, percent)),
         ("Whether the logged state is all there is: p-value (small: it is not)", _or_none(check.memory, short)),
