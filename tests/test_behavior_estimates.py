@@ -379,11 +379,11 @@ def test_command_line_names_the_fix_and_takes_a_module(path, tmp_path, monkeypat
     done = call("evaluate", path, *COMMON)
     assert done.exit_code == BAD_INPUT
     assert "--behavior auto" in done.output
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "my_behavior.py").write_text(
         "from tightrope.behaviors import TabularBehavior\nchosen = TabularBehavior(timed=True)\n"
     )
     monkeypatch.chdir(tmp_path)
-    words = ("--behavior", "mine:chosen", "--estimator", "wis", "--method", "percentile")
+    words = ("--behavior", "my_behavior:chosen", "--estimator", "wis", "--method", "percentile")
     done = call("evaluate", path, *COMMON, *words)
     assert "Behaviour policy estimated (tabular)" in done.output
 

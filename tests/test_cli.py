@@ -58,14 +58,21 @@ def test_policies_by_table_module_and_column_agree(logs, tmp_path, monkeypatch):
     np.save(tmp_path / "policy.npy", table)
     rows = [f"{s},{a},{table[s, a]}" for s in range(3) for a in range(2)]
     (tmp_path / "policy.csv").write_text("state,action,prob\n" + "\n".join(rows))
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "my_candidate.py").write_text(
         "import numpy as np, tightrope\n"
         f"candidate = tightrope.TabularPolicy({table.tolist()!r})\n"
         f"def probs(states, actions, t): return np.array({table.tolist()!r})[states, actions]\n"
     )
     monkeypatch.chdir(tmp_path)
     results = []
-    for policy in ("policy.npz", "policy.npy", "policy.csv", "mine:candidate", "mine:probs", "eval_log_prob"):
+    for policy in (
+        "policy.npz",
+        "policy.npy",
+        "policy.csv",
+        "my_candidate:candidate",
+        "my_candidate:probs",
+        "eval_log_prob",
+    ):
         done = call("evaluate", logs, *COMMON, "--policy", policy, "--estimator", "wis", "--method", "t", "--json")
         assert done.exit_code == 0, done.output
         results.append(json.loads(done.stdout)["bounds"][0]["value"])
