@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from tests.models.systems import (
     CANDIDATE,
@@ -25,10 +26,12 @@ from tests.models.systems import (
 )
 from tightrope.dataset import TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
+from tightrope.estimators import MB
 from tightrope.models import gram
 from tightrope.models.base import Model, PreparedModel
 from tightrope.models.gram import clamped_cholesky
 from tightrope.models.regression import LinearModel, PolynomialModel
+from tightrope.models.simulator import RegressorModel
 from tightrope.policy import CallablePolicy, GaussianPolicy, UniformPolicy
 from tightrope.problem import Problem
 
@@ -437,3 +440,15 @@ def test_a_known_end_needs_the_states_in_which_episodes_ended():
     model = LinearModel(terminated=lambda states, actions, after, t: after[:, 0] < 0)
     with pytest.raises(DataError, match="fitted to the survivors alone"):
         model.prepare(Problem(data, policy), anchor="low")
+
+
+@pytest.mark.parametrize("model", [LinearModel(), RegressorModel(LinearRegression())], ids=lambda model: model.name)
+def test_where_ends_are_learned_the_state_they_ended_in_is_not_gone_on_from(model):
+    """Episodes that crash are logged at 100. Nobody acts there: the model is the one without those states."""
+    data = logs()
+    crashed = np.arange(data.n_trajectories) % 3 == 0
+    final = np.where(crashed[:, None], 100.0, data.final_states)
+    data = replace(data, terminated=crashed, final_states=final)
+    unlogged = np.where(crashed[:, None], np.nan, final)
+    values = [MB(model)(Problem(replace(data, final_states=end), CANDIDATE)).estimate for end in (final, unlogged)]
+    assert values[0] == pytest.approx(values[1], rel=1e-9)

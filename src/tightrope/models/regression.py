@@ -30,7 +30,8 @@ class LinearModel(RolloutSettings):
     """Linear regression of the next state on 1, s and a.
 
     Learned rewards are one more target, E[r | s, a], kept within the declared range; the end of an episode one more, a
-    linear probability (below 0 counts as 0, above 1 as 1). Fails where the dynamics are not linear, and says nothing
+    linear probability (below 0 counts as 0, above 1 as 1); with both learned, next states are those of episodes that
+    went on. Fails where the dynamics are not linear, and says nothing
     then: compare its value with one that does not rest on the model.
     """
 
@@ -107,6 +108,8 @@ def _prepare(
         )
     learn_end = settings.terminated is None and bool(data.terminated.any())
     extra += [logs.ends] if learn_end else []
+    if learn_end and settings.reward is None:  # a given reward may look at the state in which an episode ended
+        logs = logs.of_survivors()
     moves = Gram.of(data, of_steps, logs.next_states, logs.known, named)
     every = np.ones(data.n_steps, dtype=np.bool_)
     outcomes = Gram.of(data, of_steps, np.stack(extra, axis=1), every, named) if extra else None

@@ -160,6 +160,8 @@ class RegressorModel(RolloutSettings):
             raise DataError("the logs hold no transition whose next state is known; give final_states")
         learn_end = self.terminated is None and bool(logs.data.terminated.any())
         extra = ([logs.data.rewards] if self.reward is None else []) + ([logs.ends] if learn_end else [])
+        if learn_end and self.reward is None:  # a given reward may look at the state in which an episode ended
+            logs = logs.of_survivors()
         inputs = np.hstack([logs.states, logs.encode(logs.actions)])
         outcomes = np.stack(extra, axis=1) if extra else None
         task = Task(logs, self.regressor, self.seed, inputs, outcomes, self.reward is None, learn_end)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,10 @@ class Transitions:
         ends = np.zeros(self.data.n_steps)
         ends[self.data.offsets[1:] - 1] = self.data.terminated
         return ends
+
+    def of_survivors(self) -> Transitions:
+        """The same with moves of those alone that went on: where ends are drawn apart, no other state is acted in."""
+        return replace(self, known=self.known & (self.ends == 0))
 
     def as_logged(self, states: Array) -> Anything:
         """States (K, d) in the shape of the logs: (K,) where those hold one number per step."""
