@@ -141,7 +141,7 @@ def test_a_tiny_run_writes_page_figures_and_summaries(tmp_path, monkeypatch):
     text = done.page.read_text(encoding="utf-8")
     assert [finding.number for finding in done.findings] == [1, 2, 3, 4, 5, 12, 14]
     links = re.findall(r"!\[[^]]+\]\(([^)]+)\)", text)
-    assert len(links) == 3
+    assert len(links) == 4
     assert all((tmp_path / link).read_bytes().startswith(b"\x89PNG") for link in links)
     assert "position_cells = 32" in text
     assert "| pdwis/bca |" in text

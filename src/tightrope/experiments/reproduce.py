@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tightrope.domains import CliffWorld, MountainCar
+from tightrope.domains import domain as find_domain
 from tightrope.errors import StudyError
 from tightrope.estimators import WDR
 from tightrope.estimators.doubly_robust import td_errors
@@ -24,6 +25,7 @@ from tightrope.model_check import check_model
 from tightrope.models import LinearModel, PolynomialModel, TabularModel
 from tightrope.problem import Problem
 from tightrope.readers.write import replace_file
+from tightrope.report.drawing import save_drawing
 from tightrope.report.reproduction import Figure, page
 from tightrope.report.study_figures import bounds_figure, errors_figure
 
@@ -107,6 +109,9 @@ def _figures(lines: Sequence[Line], out: Path) -> list[Figure]:
         if not drawn:
             continue
         name = NAMES[domain]
+        picture = out / f"{domain}.png"
+        save_drawing(find_domain(domain), picture, seed=0)
+        figures.append(Figure(picture, domain, f"{name}: the domain, and a few episodes of both policies"))
         for which, words in (("valid", "valid bounds, as the paper averages"), ("finite", "all bounds")):
             path = out / f"{domain}-bounds-{which}.png"
             bounds_figure(drawn, path, title=f"{name}: {words}", which=which, floor=FLOORS[domain])  # type: ignore[arg-type]
