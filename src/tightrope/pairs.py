@@ -274,7 +274,7 @@ class Work:
             return []
         return [
             f"simulation-noise: the roll-outs have a standard error of {noise:.3g} where the bootstrap has "
-            f"{spread:.3g}, which does not allow for theirs; give the model more point_rollouts"
+            f"{spread:.3g}, which does not allow for theirs; give the model more point_rollouts and replicate_rollouts"
         ]
 
     def _sharp_warning(self, estimator: Estimator, method: BootstrapBound) -> tuple[str, ...]:

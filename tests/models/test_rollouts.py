@@ -82,7 +82,7 @@ def bank(episodes, horizon=5, *, first_pairs=0, rollouts=4, **how):
 def test_a_bank_follows_its_trajectory_and_mirrors_its_pairs():
     """Noise hangs on the trajectory, the roll-out and the time: not on what else is drawn."""
     whole = bank([7, "left", 8])
-    parts = [(whole.to_end, 1), (whole.to_act, 1), (whole.to_move, 2)]
+    parts = [(whole.to_act, 1), (whole.to_move, 2)]
     for noise, width in parts:
         assert noise.size == 5 * width * 3 * 4
         pairs = noise.reshape(-1, 2)
@@ -95,7 +95,7 @@ def test_a_bank_follows_its_trajectory_and_mirrors_its_pairs():
         "longer": bank([7, "left", 8], 9),
         "more": bank([7, "left", 8], rollouts=8),
     }
-    for name in ("to_end", "to_act", "to_move"):
+    for name in ("to_act", "to_move"):
         one = getattr(whole, name).reshape(5, -1, 3, 4)
         np.testing.assert_array_equal(getattr(others["swapped"], name).reshape(5, -1, 3, 4)[:, :, ::-1], one)
         np.testing.assert_array_equal(getattr(others["longer"], name)[:5].reshape(one.shape), one)
@@ -109,14 +109,15 @@ def test_a_bank_follows_its_trajectory_and_mirrors_its_pairs():
 
 def test_a_bank_is_uniform_or_normal_and_turned_into_the_policys_noise():
     many = bank(range(500), 10, rollouts=8, acting=2)
-    sizes = (many.to_end, many.to_act, many.to_move)
-    for noise in sizes:  # standard errors are below 0.29 / √20,000 for the means of pairs apart: all else mirrors
+    for noise in (
+        many.to_act,
+        many.to_move,
+    ):  # standard errors are below 0.29 / √20,000 for the means of pairs apart: all else mirrors
         assert np.abs(noise[..., ::2].mean() - 0.5) < 5 * 0.29 / np.sqrt(noise.size / 2)
         assert np.abs(noise.var() - 1 / 12) < 5 * 0.08 / np.sqrt(noise.size / 2)
         assert np.abs(np.corrcoef(noise[0].ravel()[::2], noise[1].ravel()[::2])[0, 1]) < 5 / np.sqrt(noise[0].size / 2)
     policy = GaussianPolicy(lambda s, t: s, [[4.0, 1.0], [1.0, 1.0]])
     shaped = bank(range(500), 10, rollouts=8, acting=2, act=policy.noise, normal=True)
-    np.testing.assert_array_equal(shaped.to_end, many.to_end)
     np.testing.assert_allclose(shaped.to_move, ndtri(many.to_move), atol=1e-9)
     for t, lane in ((0, 0), (3, 17), (9, 3999)):
         expected = policy.act(np.zeros((1, 2)), np.zeros(1, int), many.to_act[t, :, lane][None])[0]

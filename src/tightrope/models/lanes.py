@@ -37,7 +37,6 @@ class Bank:
     In each unit a roll-out is followed by its mirror image (u to 1 − u).
     """
 
-    to_end: Array  # (T, m · R), uniform
     to_act: Array  # (T, a, m · R)
     to_move: Array  # (T, w, m · R)
     size: int  # R
@@ -55,18 +54,18 @@ class Bank:
         from tightrope.models.noise_kernels import fill_mirrored
 
         horizon, size, acting, moving = shape
-        drawn = np.empty((horizon, 1 + acting + moving, len(keys), size // 2, 2))
+        drawn = np.empty((horizon, acting + moving, len(keys), size // 2, 2))
         fill_mirrored(drawn, keys, first_pairs)
-        to_move = drawn[:, 1 + acting :]
+        to_move = drawn[:, acting:]
         if normal:
             to_move[..., 0] = ndtri(to_move[..., 0])
             np.negative(to_move[..., 0], out=to_move[..., 1])
-        noise = drawn.reshape(horizon, 1 + acting + moving, -1)
-        to_act = noise[:, 1 : 1 + acting]
+        noise = drawn.reshape(horizon, acting + moving, len(keys) * size)
+        to_act = noise[:, :acting]
         if act is not None:
             made = act(to_act.transpose(0, 2, 1).reshape(-1, acting))
             to_act = np.ascontiguousarray(made.reshape(horizon, noise.shape[2], -1).transpose(0, 2, 1))
-        return cls(noise[:, 0], to_act, noise[:, 1 + acting :], size)
+        return cls(to_act, noise[:, acting:], size)
 
 
 def trajectory_key(episode: Any, seed: int) -> int:
@@ -79,7 +78,7 @@ class Lanes:
     """Roll-outs under way, K for every row."""
 
     states: Array  # (d, rows, K)
-    alive: BoolArray  # (rows, K)
+    share: Array  # (rows, K): how likely it is to have got this far; 0 when it has ended for good
     total: Array  # (rows, K): the discounted reward so far
     place: IntArray  # (K,): which roll-out each is
 
@@ -87,19 +86,19 @@ class Lanes:
     def none(cls, width: int, rows: int) -> Lanes:
         """Nothing under way yet."""
         shape = (rows, 0)
-        return cls(np.zeros((width, *shape)), np.zeros(shape, dtype=np.bool_), np.zeros(shape), np.zeros(0, np.int64))
+        return cls(np.zeros((width, *shape)), np.zeros(shape), np.zeros(shape), np.zeros(0, np.int64))
 
     def begin(self, states: Array, place: IntArray) -> None:
         """Add roll-outs from states (K, d), the same for every row."""
-        rows, count = len(self.alive), len(place)
+        rows, count = len(self.share), len(place)
         added = np.broadcast_to(states.T[:, None], (states.shape[1], rows, count))
         self.states = np.concatenate([self.states, added], axis=2)
-        self.alive = np.concatenate([self.alive, np.ones((rows, count), dtype=np.bool_)], axis=1)
+        self.share = np.concatenate([self.share, np.ones((rows, count))], axis=1)
         self.total = np.concatenate([self.total, np.zeros((rows, count))], axis=1)
         self.place = np.concatenate([self.place, place])
 
     def drop(self, keep: BoolArray, totals: Array) -> None:
         """Go on with some of the K only; what all have earned so far is written down."""
         totals[:, self.place] = self.total
-        self.states, self.alive = self.states[:, :, keep], self.alive[:, keep]
+        self.states, self.share = self.states[:, :, keep], self.share[:, keep]
         self.total, self.place = self.total[:, keep], self.place[keep]

@@ -157,21 +157,32 @@ class RolloutModel:
         Besides ``point_diagnostics`` the Monte Carlo standard error of what refitting changes, a root mean square over
         some resamples. It comes from how the changes differ between starts: too large where all starts are used.
         """
-        n, rng, error = self.n_trajectories, np.random.default_rng(self.settings.seed), np.nan
-        if len(self._some) > 1:
-            rows = rng.multinomial(n, np.full(n, 1 / n), size=REFITS).astype(np.float64)
-            squares = [changes.var(axis=1, ddof=1) for _, changes in self._changes(rows)]
-            error = float(np.sqrt(np.nanmean(np.concatenate(squares)) / len(self._some)))
-        return {**self.point_diagnostics(), "refit_standard_error": error}
+        refit = self._refit_error  # first: its roll-outs count too
+        return {**self.point_diagnostics(), "refit_standard_error": refit}
+
+    @cached_property
+    def _refit_error(self) -> float:
+        n, rng = self.n_trajectories, np.random.default_rng(self.settings.seed)
+        if len(self._some) < 2:
+            return float("nan")
+        rows = rng.multinomial(n, np.full(n, 1 / n), size=REFITS).astype(np.float64)
+        squares = np.concatenate([changes.var(axis=1, ddof=1) for _, changes in self._changes(rows)])
+        few = rows[:, self._some]
+        unequal = np.square(few).sum(axis=1) / np.square(np.maximum(few.sum(axis=1), 1.0))
+        return float(np.sqrt(np.nanmean(squares * unequal)))
 
     def simulation_error(self) -> float:
-        """The Monte Carlo standard error of the estimate."""
-        return self.point.standard_error
+        """The Monte Carlo standard error of a replicate: of the estimate, and of the change that its refit makes.
+
+        With roll-outs from every start the latter is part of what resampling varies, and not counted.
+        """
+        refit = self._refit_error if len(self._some) < self.n_trajectories else 0.0
+        return float(np.hypot(self.point.standard_error, np.nan_to_num(refit)))
 
     def point_diagnostics(self) -> dict[str, float]:
         """The Monte Carlo standard error of the estimate; how many roll-outs there were, and how many blew up."""
         return {
-            "monte_carlo_standard_error": self.simulation_error(),
+            "monte_carlo_standard_error": self.point.standard_error,
             "rollouts": self.stepper.n_rolled,
             "blown_up": self.stepper.n_blown_up,
         }
@@ -224,7 +235,7 @@ class RolloutModel:
     def _chunks(self, count: int, lanes: int) -> Iterator[slice]:
         """Ranges of so many starts: at most ``lanes`` roll-outs and BANK_BYTES of noise each."""
         rollouts = self.settings.n_rollouts
-        noise = 8 * self.transitions.data.horizon * rollouts * (1 + self.actor.noise_width + self.noise_width)
+        noise = 8 * self.transitions.data.horizon * rollouts * max(1, self.actor.noise_width + self.noise_width)
         size = max(1, min(lanes // rollouts, BANK_BYTES // noise))
         for first in range(0, count, size):
             yield slice(first, min(first + size, count))

@@ -129,7 +129,7 @@ class SimulatorValues:
 
     def simulation_error(self) -> float:
         """The Monte Carlo standard error of the estimate."""
-        return self.rollouts.simulation_error()
+        return self.rollouts.point.standard_error
 
     def diagnostics(self) -> dict[str, float]:
         """How far the roll-outs are to be trusted."""

@@ -72,7 +72,7 @@ class Stepper:
             first = None if starts.actions is None or not len(fresh) else starts.actions[fresh // size]
             discounts = np.power(data.discount, t - begun[lanes.place])
             self._advance(lanes, dynamics, t, bank, noise[lanes.place], discounts, first)
-            going: BoolArray = np.logical_or.reduce(lanes.alive, axis=0)
+            going: BoolArray = np.logical_or.reduce(lanes.share > 0, axis=0)
             if np.count_nonzero(going) <= (1 - FINISHED) * len(going):
                 lanes.drop(going, totals)
         totals[:, lanes.place] = lanes.total
@@ -100,18 +100,19 @@ class Stepper:
                 actions[(row + 1) * count - len(first) : (row + 1) * count] = first
         following, rewards, ends = dynamics.step(lanes.states, actions, bank.to_move[t][:, noise])
         self._stop_wild(lanes, following, discounts * self._rest[t])
-        if not lanes.alive.all():
-            np.copyto(following, lanes.states, where=~lanes.alive)
+        ended = lanes.share == 0
+        if ended.any():
+            np.copyto(following, lanes.states, where=ended)
         then = (before, actions, self.transitions.as_logged(following.reshape(d, -1).T), times)
         if self.reward is not None:
             rewards = outcome("reward", self.reward, *then).reshape(rows, count)
         if self.terminated is not None:
             ends = outcome("terminated", self.terminated, *then).reshape(rows, count)
         assert rewards is not None
-        np.add(lanes.total, rewards * discounts, out=lanes.total, where=lanes.alive)
+        np.add(lanes.total, rewards * discounts * lanes.share, out=lanes.total, where=~ended)
         lanes.states = following
-        if ends is not None:
-            lanes.alive &= bank.to_end[t][noise] >= ends
+        if ends is not None:  # chances of an end are not drawn but carried along: no replicate hangs on a few draws
+            lanes.share *= 1.0 - np.clip(ends, 0.0, 1.0)
 
     def _act(self, states: Anything, times: npt.NDArray[np.int64], noise: Array, rows: int) -> Anything:
         """The candidate's actions, (rows · K, ...), with the same noise (width, K) in every row."""
@@ -129,10 +130,10 @@ class Stepper:
         if (following.min(axis=(1, 2)) >= low).all() and (following.max(axis=(1, 2)) <= high).all():
             return
         near = (following >= low[:, None, None]) & (following <= high[:, None, None])
-        wild = lanes.alive & ~near.all(axis=0)
+        wild = (lanes.share > 0) & ~near.all(axis=0)
         self.n_blown_up += int(wild.sum())
-        lanes.total += np.where(wild, rest, 0.0)
-        lanes.alive &= ~wild
+        lanes.total += np.where(wild, rest * lanes.share, 0.0)
+        lanes.share[wild] = 0.0
 
     @cached_property
     def _room(self) -> tuple[Array, Array]:
