@@ -51,9 +51,17 @@ TEXT: dict[str, str] = {
   the truth and is wrong every time; moved to [2, 7]² it settles far below, as the paper reports. Which of the two a
   user gets depends on where they put the origin. The check of residuals (`misfit`) and the correction by weighted logs
   contradict the model in both.
+- **BCa makes PDWIS less safe here**, percentile safer: the correction for skewness is made from a sample that has
+  missed the trajectories which would have shown it. In MountainCar the two differ little.
+- **WDR^LR errs two to four times as often as it may up to n = 64** and holds its level from n = 128 on. What helps the
+  small samples most is more roll-outs for q̂ and v̂ (ten instead of two a step: 10 instead of 19 % at n = 16), then
+  cross-fitting; no interval does. What is left is that the correction rests on a handful of heavy trajectories, of which
+  `evaluate` warns (`low-overlap`). MB^LR, whose class is right, is much tighter.
 - **Roll-outs must be surer than the bootstrap.** The spread of MB^LR over resamples is about 0.15 at n = 2048; a few
   thousand roll-outs of returns whose standard deviation is tens of units are far noisier. Here the estimate is made
   once with 100,000 roll-outs and replicates only add what refitting changes, with common random numbers.
+- The truth is known to ± 0.016. Counted without the allowance of two standard errors, MB^LR errs 7 instead of 5 % at
+  n = 2048; nothing else moves by more than a point.
 """,
 }
 
@@ -78,7 +86,8 @@ def _comparison(lines: Sequence[Line], choices: Sequence[Sequence[str]]) -> str:
 def _table(lines: Sequence[Line], methods: Sequence[str]) -> str:
     """Error rate with its interval, and the mean bound, at a few sizes."""
     found = {(line.method, line.n): line for line in lines}
-    sizes = [n for n in sorted({line.n for line in lines}) if n in SHOWN] or sorted({line.n for line in lines})
+    every = sorted({line.n for line in lines})
+    sizes = every if len(every) <= len(SHOWN) else [n for n in every if n in SHOWN]
     rows = []
     for method in dict.fromkeys(methods):
         cells = [_cell(found[method, n]) if (method, n) in found else "" for n in sizes]
