@@ -55,8 +55,8 @@ TEXT: dict[str, str] = {
   missed the trajectories which would have shown it. In MountainCar the two differ little.
 - **WDR^LR errs two to four times as often as it may up to n = 64** and holds its level from n = 128 on. What helps the
   small samples most is more roll-outs for q̂ and v̂ (ten instead of two a step: 10 instead of 19 % at n = 16), then
-  cross-fitting; no interval does. What is left is that the correction rests on a handful of heavy trajectories, of which
-  `evaluate` warns (`low-overlap`). MB^LR, whose class is right, is much tighter.
+  cross-fitting; no interval does. What is left is that the correction rests on a handful of heavy trajectories, of
+  which `evaluate` warns (`low-overlap`). MB^LR, whose class is right, is much tighter.
 - **Roll-outs must be surer than the bootstrap.** The spread of MB^LR over resamples is about 0.15 at n = 2048; a few
   thousand roll-outs of returns whose standard deviation is tens of units are far noisier. Here the estimate is made
   once with 100,000 roll-outs and replicates only add what refitting changes, with common random numbers.
