@@ -209,7 +209,9 @@ def test_direction(candidate, words):
 def test_the_bias_line_moves_mb_by_the_bias_bound():
     problem = small("walker")
     data = problem.logs(300, rng=np.random.default_rng(1))
-    result = tightrope.evaluate(data, problem.candidate, side="both", rng=1)
+    whole = tightrope.evaluate(data, problem.candidate, estimators="mb", methods="percentile", rng=1)
+    assert any("more than the whole range of the return" in text for text in whole.reasons)
+    result = tightrope.evaluate(replace(data, return_range=None), problem.candidate, side="both", rng=1)
     first = next(bound for bound in result if bound.estimator == "mb" and bound.side == "lower")
     (line,) = [text for text in result.reasons if text.startswith("bias")]
     assert f"{first.value - result.model_check.bias_bound:.4g} instead of {first.value:.4g}" in line

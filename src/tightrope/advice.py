@@ -74,11 +74,9 @@ def advise(
     if strict:
         if exact is not None:
             return f"Believe {_name(mine[exact])}, which holds at any n: nothing else is strict.", exact
-        return (
-            "This data cannot answer strictly: no exact bound improves on what is possible anyway. What would help: "
-            f"{_help(mine, found, dataset)}.",
-            None,
-        )
+        computed = any(bound.guarantee == "exact" for bound in mine.values())
+        why = "no exact bound improves on what is possible anyway" if computed else "no exact bound could be computed"
+        return f"This data cannot answer strictly: {why}. What would help: {_help(mine, found, dataset)}.", None
     sound = _best_sound({i: bound for i, bound in mine.items() if bound.estimator != "mb"}, dataset)
     if sound is not None:
         return _believe_approximate(mine, sound, exact, found)
@@ -113,10 +111,7 @@ def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | Non
 def _best_sound(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
     """The first approximate bound in the fixed order that no warning speaks against."""
     against = (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, *AGAINST_BEHAVIOR, "skew", "bca-degenerate", "vacuous")
-    # Skew seen by one bound speaks against its estimator and against all that weigh the same trajectories: the data
-    # sets on which one of them looks free of it are those that miss the trajectories in question.
-    skewed = {bound.estimator for bound in mine.values() if _has(bound, ("skew",)) and bound.estimator != "mb"}
-    skewed |= set(SHARE_WEIGHTS) if skewed & set(SHARE_WEIGHTS) else set()
+    skewed = _skewed(mine)
     sound = [
         i
         for i, bound in mine.items()
@@ -131,16 +126,27 @@ def _best_sound(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | Non
     )
 
 
+def _skewed(mine: dict[int, Bound]) -> set[str]:
+    """The estimators that skew speaks against: where one bound shows it, its own and all that weigh trajectories alike.
+
+    The data sets on which one of them looks free of it are those that miss the trajectories in question.
+    """
+    seen = {bound.estimator for bound in mine.values() if _has(bound, ("skew",)) and bound.estimator != "mb"}
+    there = {bound.estimator for bound in mine.values()}
+    return (seen | set(SHARE_WEIGHTS)) & there if seen & set(SHARE_WEIGHTS) else seen
+
+
 def _believe_approximate(
     mine: dict[int, Bound], sound: int, exact: int | None, found: Overlap
 ) -> tuple[str, int | None]:
-    chosen = mine[sound]
+    chosen, skewed = mine[sound], sorted(_skewed(mine))
     if exact is not None and (mine[exact].value - chosen.value) * (1 if chosen.side == "lower" else -1) >= 0:
         return f"Believe {_name(mine[exact])}, which holds at any n and is no looser than the approximate ones.", exact
     also = f" If it must hold without approximation: {_name(mine[exact])}." if exact is not None else ""
+    out = f" (skew rules out {', '.join(skewed)})" if skewed else ""
     return (
         f"Believe {_name(chosen)}: {chosen.n_trajectories} trajectories are worth "
-        f"{found.effective_sample_size[-1]:.0f}, and it is the first choice that no warning speaks against.{also}",
+        f"{found.effective_sample_size[-1]:.0f}, and it is the first choice that no warning speaks against{out}.{also}",
         sound,
     )
 
@@ -213,7 +219,7 @@ def reasons(
     lines += [f"determinism: {text}" for text in found.deterministic]
     if check is not None:
         lines.append(_model_line(check))
-        lines += _bias_line(check, bounds)
+        lines += _bias_line(check, bounds, summary)
     return (*lines, *_sensitivity_line(bounds), *_direction_line(summary, bounds))
 
 
@@ -246,7 +252,7 @@ def _model_line(check: ModelCheck) -> str:
     return f"{check.model} model: {'; '.join(parts)}"
 
 
-def _bias_line(check: ModelCheck, bounds: Sequence[Bound]) -> list[str]:
+def _bias_line(check: ModelCheck, bounds: Sequence[Bound], summary: Summary) -> list[str]:
     """MB's bound, moved by the most that the model's bias can be: "Bootstrapping with Models", after Corollary 2."""
     if check.bias_bound is None:
         return []
@@ -257,6 +263,9 @@ def _bias_line(check: ModelCheck, bounds: Sequence[Bound]) -> list[str]:
         for b in mine[:1]
     ]
     less = f"; mb less that: {moved[0]}" if moved else ""
+    low, high = summary.return_range or (-np.inf, np.inf)
+    if check.bias_bound >= high - low:
+        less = ": more than the whole range of the return, so it says nothing here"
     return [
         "bias: judging by its likelihood of held-out transitions, entropy of the process included, errors in the "
         f"model's transitions move its value by at most about {check.bias_bound:.4g}, those in its rewards not "

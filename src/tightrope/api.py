@@ -227,7 +227,10 @@ def _believe(
 ) -> tuple[str, tuple[int, ...]]:
     """The advice, and which bounds it points to."""
     advice = [choose(bounds, found, each, dataset, strict=strict) for each in sides]
-    text = "\n".join(dict.fromkeys(text for text, _ in advice))
+    texts = list(dict.fromkeys(text for text, _ in advice))
+    if len(texts) > 1:
+        texts = [f"{side.title()} bound: {text}" for side, text in zip(sides, texts, strict=True)]
+    text = "\n".join(texts)
     return text, tuple(index for _, index in advice if index is not None)
 
 

@@ -219,6 +219,8 @@ class Work:
         sample = anchored.trajectory_values(self.problem, max_ratio=settings.max_ratio)
         bound = max(0.0, method.lower(sample, delta=1 - settings.confidence, seed=settings.seed))
         value = float(sample.origin + sample.sign * bound)
+        low, high = data.value_range or (-np.inf, np.inf)
+        value = max(value, low) if self.side == "lower" else min(value, high)  # what is declared is known as it is
         wrong = [text for text in self.found.warnings if text.startswith("mean-ratio")]
         return Bound(
             value=value,

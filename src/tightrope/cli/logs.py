@@ -112,8 +112,8 @@ def evaluate(
                 baseline=baseline,
                 progress=progress,
             )
+        result = _with_origin(result, logs)
         if report is not None:
-            result = _with_origin(result, logs)
             result.to_html(report)
     show(result, json)
     leave(result)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tightrope.dataset import TrajectoryDataset
 from tightrope.errors import TightropeError
 from tightrope.extras import load_extra
-from tightrope.policy import Policy, as_actor, open_uniforms
+from tightrope.policy import Policy, as_actor, open_uniforms, resolved
 
 Anything = npt.NDArray[Any]
 Range = tuple[float, float]
@@ -141,8 +141,9 @@ class EnvironmentDomain:
         self, policy: Policy, first: int, count: int, width: int, rng: np.random.Generator
     ) -> list[dict[str, Anything]]:
         """The steps of ``count`` episodes by time; environments that have ended go on unrecorded until all have."""
-        envs, actor = self._vector(width), as_actor(policy)
+        envs = self._vector(width)
         state = self._states(envs.reset(seed=int(rng.integers(2**62)))[0], width)
+        actor = as_actor(resolved(policy, state, np.zeros(width, dtype=np.int64)))
         alive, record = np.arange(count), []
         for t in range(self.horizon):
             action = actor.act(state, np.full(width, t), open_uniforms(rng, (width, actor.noise_width)))

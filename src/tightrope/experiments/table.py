@@ -21,9 +21,9 @@ def study_table(results: Results, lines: Sequence[Line]) -> Group:
     known = "exact" if error == 0 and rollouts is None else f"± {error:.2g}, its standard error; wrong is beyond two"
     known += f"; by {rollouts} roll-outs" if rollouts else ""
     table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in ("n", "method", "side"):
+    for name in ("n", "method"):
         table.add_column(name, no_wrap=True)
-    for name in ("wrong", "95 % interval", "mean of all", "of valid only", "median", "warned", "failed"):
+    for name in ("wrong", "95 % interval", "mean", "warned"):
         table.add_column(name, justify="right", no_wrap=True)
     for line in lines:
         over = line.error_low > nominal
@@ -37,13 +37,12 @@ def study_table(results: Results, lines: Sequence[Line]) -> Group:
 
 def _cells(line: Line) -> list[str]:
     bounds = line.trials - line.failed
-    wrong = f"{line.errors}/{bounds} = {line.error_rate:.1%}" if bounds else "–"
+    wrong = f"{line.errors}/{bounds} = {line.error_rate:.1%}" if bounds else "all failed"
     interval = f"{line.error_low:.1%} to {line.error_high:.1%}" if bounds else "–"
     warned = f"{line.warned / bounds:.0%}" if bounds else "–"
     mean = f"{_mean(line.finite)} ({line.infinite} infinite)" if line.infinite else _mean(line.mean)
-    median = f"{line.median:.5g}" if bounds else "–"
-    failed = str(line.failed) if line.failed else ""
-    return [str(line.n), line.method, line.side, wrong, interval, mean, _mean(line.valid), median, warned, failed]
+    side = "" if line.side == "lower" else " upper"
+    return [str(line.n), f"{line.method}{side}", wrong, interval, mean, warned]
 
 
 def _mean(mean: Mean) -> str:
