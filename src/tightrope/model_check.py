@@ -11,9 +11,9 @@ from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.diagnostics import FEW_EFFECTIVE
 from tightrope.errors import DataError
 from tightrope.estimators.base import Anchor
-from tightrope.estimators.doubly_robust import cross_fitted, fold_of, td_errors
+from tightrope.estimators.doubly_robust import fold_of, held_out_values, td_errors
 from tightrope.estimators.weighted import PDWIS
-from tightrope.models import Model, PreparedModel
+from tightrope.models import Model, PreparedModel, prepared_model
 from tightrope.models import model as find_model
 from tightrope.models.likelihood import log_likelihoods, misfit
 from tightrope.models.tabular_data import TabularData
@@ -41,16 +41,15 @@ def check_model(
     smoothed model of the other folds, rewards taken as known, without allowance for the sampling error of the
     likelihood itself); with few effective trajectories it is not given.
     """
-    data, model = problem.dataset, find_model(chosen, problem)
-    prepared = model.prepare(problem, anchor=anchor)
+    data, prepared = problem.dataset, prepared_model(chosen, problem, anchor)
     shared = td_errors(data, *prepared.control_variates(np.ones(data.n_trajectories)))
-    held_out = td_errors(data, *cross_fitted(data, prepared, folds))
+    held_out = td_errors(data, *held_out_values(problem, chosen, anchor, folds))
     correction, error = _correction(problem, held_out)
     unseen, fragile = prepared.weak_masses() if isinstance(prepared, TabularData) else (None, None)
     scale = float(np.std(data.rewards)) or 1.0
     fitted, unfitted = _likelihood_errors(problem, prepared, folds)
     result = ModelCheck(
-        model=model.name,
+        model=find_model(chosen, problem).name,
         correction=correction,
         correction_error=error,
         training_error=float(np.sqrt(np.square(shared).mean())),

@@ -20,8 +20,7 @@ from tightrope.estimators.base import Anchor
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.refit import Refitted, RefittedAtOnce
 from tightrope.estimators.weighing import Weighing
-from tightrope.models import BatchedModel, Model, PreparedModel
-from tightrope.models import model as find_model
+from tightrope.models import BatchedModel, Model, PreparedModel, model_key, prepared_model
 from tightrope.problem import Problem
 from tightrope.statistic import SumStatistic
 
@@ -59,7 +58,7 @@ class _DoublyRobust:
     def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The statistic of the candidate's value."""
         data, _ = problem.dataset, problem.ratios  # no overlap, no correction: refuse before fitting anything
-        prepared = find_model(self.model, problem).prepare(problem, anchor=self.anchor)
+        prepared = prepared_model(self.model, problem, self.anchor)
 
         def statistic(values: tuple[Array, Array]) -> SumStatistic | ModelStatistic:
             return self._weighing(data, td_errors(data, *values), values[1][data.offsets[:-1]]).statistic(problem)
@@ -71,7 +70,7 @@ class _DoublyRobust:
             return ModelStatistic(Refitted(prepared, statistic))
         if self.fit == "shared" or data.n_trajectories < 2:
             return statistic(prepared.control_variates(np.ones(data.n_trajectories)))
-        return statistic(cross_fitted(data, prepared, self.folds))
+        return statistic(held_out_values(problem, self.model, self.anchor, self.folds))
 
     def _weighing(self, data: TrajectoryDataset, deltas: Array, start_values: Array) -> Weighing:
         """v̂_0 and Σ_t γ^t ρ_t δ_t."""
@@ -101,6 +100,14 @@ def fold_of(data: TrajectoryDataset, folds: int) -> IntArray:
     assert data.episode_ids is not None
     _, place = np.unique(data.episode_ids, return_inverse=True)
     return place.astype(np.int64) % folds
+
+
+def held_out_values(problem: Problem, chosen: str | Model, anchor: Anchor, folds: int) -> tuple[Array, Array]:
+    """``cross_fitted`` of this model, once for DR, WDR and the model's check."""
+    return problem.once(
+        ("cross-fitted", model_key(chosen), anchor, folds),
+        lambda: cross_fitted(problem.dataset, prepared_model(chosen, problem, anchor), folds),
+    )
 
 
 def cross_fitted(data: TrajectoryDataset, prepared: PreparedModel, folds: int) -> tuple[Array, Array]:

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from tightrope.dataset import Array
 from tightrope.errors import BoundError
 from tightrope.estimators.base import Anchor
-from tightrope.models import Evaluated, Model, SmoothModel
-from tightrope.models import model as find_model
+from tightrope.models import Evaluated, Model, SmoothModel, prepared_model
 from tightrope.problem import Problem
 from tightrope.statistic import weight_rows
 
@@ -42,7 +41,7 @@ class MB:
 
     def __call__(self, problem: Problem) -> ModelStatistic:
         """The statistic of the candidate's value."""
-        return ModelStatistic(find_model(self.model, problem).prepare(problem, anchor=self.anchor))
+        return ModelStatistic(prepared_model(self.model, problem, self.anchor))
 
 
 @dataclass(frozen=True, eq=False)

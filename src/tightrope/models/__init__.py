@@ -32,6 +32,17 @@ def model(chosen: str | Model, problem: Problem) -> Model:
     return MODELS[chosen]()
 
 
+def prepared_model(chosen: str | Model, problem: Problem, anchor: str) -> PreparedModel:
+    """The model prepared for these logs and this candidate, once for all that use it."""
+    key = ("prepared", model_key(chosen), anchor)
+    return problem.once(key, lambda: (chosen, model(chosen, problem).prepare(problem, anchor=anchor)))[1]
+
+
+def model_key(chosen: str | Model) -> str | int:
+    """A name, or which object: models need not be hashable. Whoever keeps the key keeps the object too."""
+    return chosen if isinstance(chosen, str) else id(chosen)
+
+
 def is_discrete(problem: Problem) -> bool:
     """Whether logged states and actions are numbered."""
     parts = (problem.dataset.states, problem.dataset.actions)
@@ -61,4 +72,6 @@ __all__ = [
     "has_tabular",
     "is_discrete",
     "model",
+    "model_key",
+    "prepared_model",
 ]
