@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from sections import replace_section
+from sections import publish
 
 import tightrope
 from tightrope.engines import replicate
@@ -232,9 +232,7 @@ def main() -> None:
         print(f"n = {n:,} ...", flush=True)
         results[n] = measure(n, options.repeats)
     text = render(results)
-    print(text)
-    if options.out is not None:
-        replace_section(options.out, text)
+    publish(text, options.out)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from sections import replace_section
+from sections import publish
 from sklearn.linear_model import LinearRegression
 
 from tightrope import GaussianPolicy, TrajectoryDataset
@@ -145,9 +145,7 @@ def main() -> None:
         "as fast as a NumPy loop over replicates.",
     ]
     text = "\n".join(lines)
-    print(text)
-    if options.out is not None:
-        replace_section(options.out, text)
+    publish(text, options.out)
 
 
 if __name__ == "__main__":

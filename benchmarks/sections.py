@@ -6,6 +6,13 @@ import re
 from pathlib import Path
 
 
+def publish(text: str, out: Path | None) -> None:
+    """Print a section, and write it into its place where a file is given."""
+    print(text)
+    if out is not None:
+        replace_section(out, text)
+
+
 def replace_section(path: Path, text: str) -> None:
     """Put ``text`` where the section with the same heading (up to a colon) stands, or at the end."""
     heading = text.strip().splitlines()[0].split(":")[0]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
-from sections import replace_section
+from sections import publish
 
 import tightrope
 from tightrope.domains import FiniteMDP
@@ -160,9 +160,7 @@ def main() -> None:
             + " |"
         )
     text = "\n".join(lines)
-    print(text)
-    if options.out is not None:
-        replace_section(options.out, text)
+    publish(text, options.out)
 
 
 if __name__ == "__main__":

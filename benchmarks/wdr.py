@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from bootstrap import HORIZON, RESAMPLES, make_logs, once
-from sections import replace_section
+from sections import publish
 
 import tightrope
 from tightrope.engines import replicate
@@ -93,9 +93,7 @@ def main() -> None:
     ):
         lines.append(f"| {label} | " + " | ".join(f"{parts[k]:.2f}" for parts in found.values()) + " |")
     text = "\n".join(lines)
-    print(text)
-    if options.out is not None:
-        replace_section(options.out, text)
+    publish(text, options.out)
 
 
 if __name__ == "__main__":
