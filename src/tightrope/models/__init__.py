@@ -72,6 +72,4 @@ __all__ = [
     "has_tabular",
     "is_discrete",
     "model",
-    "model_key",
-    "prepared_model",
 ]
