@@ -197,7 +197,7 @@ def _place(method: str, order: Sequence[str]) -> int:
 
 def _name(bound: Bound) -> str:
     sign = "≥" if bound.side == "lower" else "≤"
-    said = f"value {sign} {bound.value:.4g} at {bound.confidence:.4g}, {bound.guarantee}"
+    said = f"{bound.about} {sign} {bound.value:.4g} at {bound.confidence:.4g}, {bound.guarantee}"
     return f"{bound.estimator} with {bound.method} ({said}{estimated_behavior(bound)})"
 
 

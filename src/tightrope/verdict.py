@@ -9,11 +9,9 @@ often its choice errs is measured (docs/coverage.md), not proven.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
-from tightrope.records import Bound, Verdict
+from tightrope.records import About, Bound, Verdict
 
-About = Literal["value", "gain"]
 SUBJECTS: dict[About, str] = {"value": "the candidate's value", "gain": "the candidate's gain on the behaviour policy"}
 
 

@@ -17,6 +17,7 @@ from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.errors import BoundError
 from tightrope.estimators.base import Anchor, Estimator
 from tightrope.problem import Problem
+from tightrope.records import About
 from tightrope.statistic import FittedStatistic, RatioSum, SumStatistic, TrajectoryValues, weight_rows
 
 
@@ -80,6 +81,11 @@ class IndependentGain(Gain):
 def gain(estimator: Estimator) -> Gain:
     """The estimator's gain over the behaviour policy."""
     return (IndependentGain if hasattr(estimator, "trajectory_values") else Gain)(estimator)
+
+
+def subject(estimator: Estimator) -> About:
+    """What the estimator estimates."""
+    return "gain" if isinstance(estimator, Gain) else "value"
 
 
 def possible_range(estimator: Estimator, dataset: TrajectoryDataset) -> tuple[float, float]:
