@@ -112,6 +112,7 @@ class Overlap(_Json):
     pareto_k: float | None  # tail index of the final ratios; above 0.7 averages are unreliable; None: too few
     mean_ratio: float  # of the final ratios; its expectation is 1
     mean_ratio_error: float
+    mean_ratio_evidence: float  # log of an e-value against a mean of 1 at most
     unlogged_mass: float | None  # the candidate's probability on state-action pairs never logged, where countable
     infinite_variance: bool  # proven for the Gaussian policies at hand
     deterministic: tuple[str, ...] = ()  # which of the two policies leaves nothing to chance, and what that means

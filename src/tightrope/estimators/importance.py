@@ -22,7 +22,7 @@ from tightrope.problem import Problem
 from tightrope.ratios import Ratios
 from tightrope.statistic import SumStatistic, TrajectoryValues
 
-LARGEST_LOG = 600.0  # beyond this a ratio times a return may not fit a float64
+LARGEST_LOG = 300.0  # beyond this the square of a ratio times a return may not fit a float64
 
 
 @dataclass(frozen=True)
