@@ -212,7 +212,7 @@ class Work:
                 "(it divides by a sum over trajectories or fits a model), so the pair has no guarantee. Use "
                 f"{independent}, or a bootstrap method"
             )
-        if any(note.startswith("dropped") for note in data.notes):
+        if data.n_dropped:
             raise BoundError(
                 "nothing exact can be said when episodes were left out for being cut off: which ones were may "
                 "depend on how they went. Declare a shorter horizon, or use a bootstrap method"
