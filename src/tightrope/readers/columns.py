@@ -111,7 +111,8 @@ class Columns:
         values = self.raw(name)
         if values.dtype.kind not in "iuf" or values.ndim != 1:
             raise DataError(f"column {name!r} must hold whole numbers; it holds {_example(values)}")
-        whole = (np.abs(values) < 2.0**53) & (values == np.floor(values))
+        wide = values.astype(np.float64)  # a half float would not hold the limit
+        whole = (np.abs(wide) < 2.0**53) & (wide == np.floor(wide))
         if not whole.all():
             row = int(np.argmin(whole))
             raise DataError(f"column {name!r} must hold whole numbers; it is {values[row]} at {self.where(row)}")

@@ -136,7 +136,12 @@ def _to_array(values: Any) -> Any:
             f"has shape {given.shape}; (rows,) or (rows, components) of numbers is expected: flatten it, "
             'or leave it out: columns={"state": None}'
         )
-    return pa.array(given.tolist() if given.dtype.kind == "O" else given)
+    if given.dtype.kind == "O":
+        try:
+            return pa.array(given.tolist())
+        except OverflowError:  # whole numbers that only an unsigned type holds
+            return pa.array(given.tolist(), pa.uint64())
+    return pa.array(given)
 
 
 def _from_frame(frame: Any) -> tuple[Any, dict[str, str]]:

@@ -77,7 +77,11 @@ def _columns(data: TrajectoryDataset) -> dict[str, Any]:
     last = np.zeros(data.n_steps, dtype=bool)
     last[data.offsets[1:] - 1] = data.terminated
     columns: dict[str, Any] = {"episode": np.repeat(data.episode_ids, data.lengths), "t": data.times}
-    for name, prefix, values in (("state", "obs", data.states), ("action", "action", data.actions)):
+    for name, prefix, values in (
+        ("state", "obs", data.states),
+        ("action", "action", data.actions),
+        ("next_state", "next_obs", _following(data)),
+    ):
         if values is None:
             continue
         if values.ndim == 1:
@@ -90,3 +94,13 @@ def _columns(data: TrajectoryDataset) -> dict[str, Any]:
             columns[name] = logs
     columns["terminated"] = last
     return columns
+
+
+def _following(data: TrajectoryDataset) -> Any:
+    """The state after every step, (N, ...), where that after the last one is known: a model counts it."""
+    if data.final_states is None or data.states is None:
+        return None
+    following = np.roll(data.states, -1, axis=0)
+    following = following.astype(np.promote_types(following.dtype, data.final_states.dtype))
+    following[data.offsets[1:] - 1] = data.final_states
+    return following
