@@ -174,6 +174,8 @@ def slow_pdwis(episodes: Sequence[Episode], discount: float, horizon: int, weigh
     w = _weights(episodes, weights)
     value = 0.0
     for t in range(horizon):
+        if discount**t == 0:  # counts for nothing, whatever there is to divide by
+            continue
         above = below = 0.0
         for i, episode in enumerate(episodes):
             below += w[i] * episode.ratio(t)

@@ -249,3 +249,19 @@ def test_one_episode_is_refused():
     one = tightrope.statistic(logs(random_episodes(1, 3, seed=1), horizon=3))
     with pytest.raises(BoundError, match="at least two episodes; the logs hold 1"):
         replicate([one], Multinomial(), n_resamples=10, seed=0)
+
+
+@pytest.mark.parametrize("scheme", [Multinomial(size=1), *SCHEMES], ids=str)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_negated_rewards_give_negated_replicates(name, scheme):
+    """To the bit: an upper bound is minus the lower bound of the negated rewards."""
+    data = dominated(0.8)
+    made = []
+    for sign in (1.0, -1.0):
+        low, high = sorted((sign * -1.0, sign * 2.0))
+        problem = Problem(replace(data, rewards=sign * data.rewards, reward_range=(low, high)))
+        estimator = ESTIMATORS[name]().anchored("low" if sign > 0 else "high")
+        (result,) = replicate([estimator(problem)], scheme, n_resamples=100, seed=3, standard_errors=True)
+        made.append(result)
+    np.testing.assert_array_equal(made[0].values, -made[1].values)
+    np.testing.assert_array_equal(made[0].standard_errors, made[1].standard_errors)

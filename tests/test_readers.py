@@ -14,7 +14,7 @@ import pytest
 
 import tightrope
 from tests.logs import POLICY, as_source, assert_same, columns, refused
-from tightrope import TrajectoryDataset
+from tightrope import DataError, TrajectoryDataset
 
 KINDS = ["parquet", "pq", "csv", "pandas", "polars", "pyarrow", "batch", "mapping", "lists"]
 
@@ -95,6 +95,26 @@ def test_what_is_written_is_read_again(kind, name, tmp_path):
     path = tmp_path / f"logs.{kind}"
     tightrope.write(data, path)
     assert_same(tightrope.read(path, discount=0.9), data)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_what_was_cut_off_is_written_as_cut_off(kind, tmp_path):
+    """Written as ended for good, it would let exact bounds on the file forget what may have followed."""
+    short = {name: values[:-1] for name, values in columns().items()}
+    data = tightrope.read(short, incomplete="terminate")
+    path = tmp_path / f"logs.{kind}"
+    tightrope.write(data, path)
+    refused(path, "stops after step 1 without being flagged as terminated")
+    assert_same(tightrope.read(path, incomplete="terminate"), data)
+
+
+def test_logs_with_episodes_left_out_are_not_written(tmp_path):
+    """No file says that they were there, and exact bounds on the others would be wrong."""
+    short = {name: values[:-1] for name, values in columns().items()}
+    data = tightrope.read(short, incomplete="drop")
+    with pytest.raises(DataError, match="1 episode was left out .*incomplete"):
+        tightrope.write(data, tmp_path / "logs.csv")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.uint64, np.float16, np.float32, np.float64])
