@@ -112,7 +112,7 @@ def test_logs_with_episodes_left_out_are_not_written(tmp_path):
     """No file says that they were there, and exact bounds on the others would be wrong."""
     short = {name: values[:-1] for name, values in columns().items()}
     data = tightrope.read(short, incomplete="drop")
-    with pytest.raises(DataError, match="1 episode was left out .*incomplete"):
+    with pytest.raises(DataError, match=r"1 episode was left out .*incomplete"):
         tightrope.write(data, tmp_path / "logs.csv")
     assert not list(tmp_path.iterdir())
 
