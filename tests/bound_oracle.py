@@ -266,7 +266,7 @@ def betting(values: Sequence[float], delta: float) -> float:
         return 0.0
 
     def wealthy(m: float) -> bool:
-        logs = [float(np.log1p(c * (np.asarray(values) / m - 1)).sum()) for c in BETS]
+        logs = np.log1p(np.outer(BETS, np.asarray(values) / m - 1)).sum(axis=1)
         top = max(logs)
         return top + log(sum(exp(x - top) for x in logs) / len(BETS)) >= log(1 / delta)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -122,6 +123,26 @@ def test_number_types(dtype):
     rewards = np.arange(9)
     changed = columns(t=columns()["t"].astype(dtype), reward=rewards.astype(dtype))
     assert_same(tightrope.read(changed), tightrope.read(columns(reward=rewards.astype(float))))
+
+
+def test_numbers_of_the_other_byte_order():
+    swapped = {name: values.astype(values.dtype.newbyteorder("S")) for name, values in columns().items()}
+    for source in (swapped, pd.DataFrame(swapped)):
+        assert_same(tightrope.read(source), tightrope.read(columns()))
+
+
+def test_decimals_are_the_nearest_floats():
+    """As databases export numbers: 0.3 is the float 0.3, whole numbers are whole, and names never merge."""
+    values = {name: [Decimal(str(v)) for v in column.tolist()] for name, column in columns().items()}
+    values["reward"] = [Decimal("0.3"), *values["reward"][1:]]
+    wanted = columns(reward=np.array([0.3, *columns()["reward"][1:]]))
+    for source in (values, pa.table(values)):
+        assert_same(tightrope.read(source), tightrope.read(wanted))
+    far = [Decimal(10**20 + k) for k in np.repeat([0, 1, 2], 3).tolist()]
+    near = [Decimal("0.5") + Decimal(10**20 + k) for k in np.repeat([0, 1, 2], 3).tolist()]
+    for names in (far, near):
+        data = tightrope.read(pa.table(columns(episode=pa.array(names))))
+        assert data.episode_ids.tolist() == [str(name) for name in names[::3]]
 
 
 def test_objects_that_only_an_unsigned_number_holds():

@@ -9,6 +9,7 @@ from tests.fuzz.clothes import Dress
 from tests.fuzz.questions import MODEL_BASED, Question
 from tests.fuzz.terms import Key
 from tightrope import Bound, Multinomial, TightropeError, TrajectoryDataset
+from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import method as find_method
 from tightrope.diagnostics import overlap
 from tightrope.estimators import estimator as find_estimator
@@ -30,6 +31,7 @@ def options(question: Question) -> dict[str, Any]:
         "rng": question.seed,
         "resampling": Multinomial(chosen) if isinstance(chosen, int) else chosen,
         "max_ratio": question.max_ratio,
+        "behavior": "tabular" if question.estimated else "logged",
     }
 
 
@@ -89,11 +91,13 @@ def gains(data: TrajectoryDataset, policy: Any, question: Question) -> Answers:
     """Every bound on the gain over the behaviour policy."""
     pairs = [(name, method) for name in question.estimators for method in question.methods]
     made: Answers = {}
+    settings = Settings(**options(question))
     for side in question.sides:
         try:
-            problem = Problem(data, policy)
+            chosen = find_behavior(settings.behavior, data)
+            problem = Problem(data, policy, chosen)
             asked = [(gain(find_estimator(name)), find_method(method)) for name, method in pairs]
-            results, _ = bounds_of(problem, overlap(problem), asked, side, Settings(**options(question)))  # type: ignore[arg-type]
+            results, _ = bounds_of(problem, overlap(problem), asked, side, settings)  # type: ignore[arg-type]
         except TightropeError as error:
             results = [error] * len(pairs)
         for (name, method), result in zip(pairs, results, strict=True):

@@ -13,7 +13,7 @@ import numpy as np
 from tests.bound_oracle import BOOTSTRAP, Number, Resampled
 from tests.fuzz.terms import Bounds, Expected, Key, Logs, Refused
 from tests.model_oracle import counted, slow_dr, slow_wdr, values
-from tests.oracle import slow_is, slow_pdis, slow_pdwis, slow_wis
+from tests.oracle import SLOW, Episode, counted_behavior
 
 FOLDS = 5
 SLACK = 1e-11  # of the numbers that go into a sum; sums are rounded to 2^-52 of the largest, times their number
@@ -26,18 +26,17 @@ class Bootstrap:
     """The bootstrap bounds of one question; ``weights`` (B, n) are the rows that were drawn."""
 
     def __init__(self, logs: Logs, weights: np.ndarray):
-        self.logs, self.weights = logs, weights
+        self.logs, self.weights, self.estimated = logs, weights, logs.question.estimated
         self.kept: dict[tuple[str, str, str], Resampled] = {}
 
     def expected(self, key: Key) -> Expected:
         """The bound, or that there is none."""
         if self.logs.n < 2:
             return Refused("one episode")
-        if key.estimator == "mb" and key.method == "studentized":
-            if key.what == "gain":
-                return Refused("no derivative")
-            if self.logs.n > FEW:
-                return None
+        if key.method == "studentized" and key.what == "gain" and (key.estimator == "mb" or self.estimated):
+            return Refused("no derivative")
+        if key.method == "studentized" and key.estimator == "mb" and self.logs.n > FEW:
+            return None
         seen = self._resampled(key)
         low, high = BOOTSTRAP[key.method](seen if key.side == "lower" else seen.reflected(), self.logs.delta)
         drawn = key.method != "t"
@@ -58,7 +57,8 @@ class Bootstrap:
         n, value, methods = self.logs.n, self._functional(key), self.logs.question.methods
         ones, others = np.ones((1, n)), 1 - np.eye(n)
         estimate = self._numbers(key, value, ones, grid=False)[0]
-        raw = self._numbers(key, value, self.weights, grid=self.logs.question.resampling != "bayesian")
+        grid = self.logs.question.resampling != "bayesian" and not self.estimated
+        raw = self._numbers(key, value, self.weights, grid=grid)
         errors = self._errors(key, value, self.weights, raw) if "studentized" in methods else []
         scale = sqrt(self._draws / n)
         return Resampled(
@@ -86,15 +86,24 @@ class Bootstrap:
         return gain
 
     def _estimator(self, name: str, side: str) -> Callable[[list[Any]], Any]:
-        logs = (self.logs.episodes, self.logs.discount, self.logs.horizon)
-        if name in ("is", "pdis"):
+        logs = (self.logs.discount, self.logs.horizon)
+        if name in SLOW:
             end = self.logs.end(name, side)
-            slow = slow_is if name == "is" else slow_pdis
-            return lambda w: slow(*logs, w, shift=end if isfinite(end) else 0.0)
-        if name in ("wis", "pdwis"):
-            return lambda w: (slow_wis if name == "wis" else slow_pdwis)(*logs, w)
+            shift = {"shift": end if isfinite(end) else 0.0} if name in ("is", "pdis") else {}
+            return lambda w: SLOW[name](self._episodes(w), *logs, w, **shift)
         each = self._cross_fitted(side)
-        return lambda w: (slow_dr if name == "dr" else slow_wdr)(*logs, each, w)
+        return lambda w: (slow_dr if name == "dr" else slow_wdr)(self.logs.episodes, *logs, each, w)
+
+    def _episodes(self, weights: list[Any]) -> list[Episode]:
+        """The episodes, with the behaviour policy counted under the weights where it is not taken as logged."""
+        return counted_behavior(self.logs.episodes, weights) if self.estimated else self.logs.episodes
+
+    def _ratios(self, rows: np.ndarray) -> np.ndarray:
+        """ρ_t under each row of weights, (rows or 1, n, horizon)."""
+        if not self.estimated:
+            return self.logs.ratios[None]
+        each = [[e.ratio(t) for t in range(self.logs.horizon)] for e in self._episodes(list(rows.T))]
+        return np.moveaxis(np.array([[np.broadcast_to(r, len(rows)) for r in one] for one in each]), -1, 0)
 
     def _numbers(self, key: Key, value: Any, rows: np.ndarray, *, grid: bool) -> list[Number]:
         with np.errstate(all="ignore"):
@@ -114,22 +123,21 @@ class Bootstrap:
         squares = (rows * slopes**2).sum(axis=1) * draws / max(draws - 1, 1)
         sizes, _ = self._sizes(key, rows, grid=False)
         return [
-            Number(sqrt(s) if isfinite(s) else 0.0, 4 * SLACK * size, v.defined)
+            Number(sqrt(s) if isfinite(s) else 0.0, (40 if self.estimated else 4) * SLACK * size, v.defined)
             for s, size, v in zip(squares, sizes, numbers, strict=True)
         ]
 
     def _sizes(self, key: Key, rows: np.ndarray, grid: bool) -> tuple[np.ndarray, list[bool | None]]:
         """How large the numbers are that add up to each replicate, and whether its denominators can be resolved."""
-        n = self.logs.n
-        totals = rows.sum(axis=1)
-        weighed, divided, constant = self._parts(key)
+        n, totals = self.logs.n, rows.sum(axis=1)
+        weighed, divided, constant = self._parts(key, self._ratios(rows))
         with np.errstate(all="ignore"):
-            below = rows @ divided if divided is not None else totals[:, None]
-            top = divided.max(axis=0) if divided is not None else np.ones(1)
-            sizes = constant + (n * weighed.max(axis=0) / below).sum(axis=1)
+            below = totals[:, None] if divided is None else (rows[:, :, None] * divided).sum(axis=1)
+            top = np.ones((1, 1)) if divided is None else divided.max(axis=1)
+            sizes = constant + (n * weighed.max(axis=1) / below).sum(axis=1)
             if key.what == "gain":
                 sizes = sizes + n * np.abs(self.logs.returns).max() / totals
-            relative = (below / top).min(axis=1) if len(top) else totals
+            relative = (below / top).min(axis=1)
         unit = 2.0 ** (ceil(log2(self._most)) - 52) if grid else 0.0
         needed = sqrt(n) * unit / RESOLVED
         defined = [None if abs(r - needed) <= 1e-3 * needed and r > 0 else r > needed for r in relative]
@@ -142,27 +150,26 @@ class Bootstrap:
         """The largest total that a row of whole weights can have."""
         return 13 * self.logs.n if self.logs.question.resampling == "poisson" else max(self._draws, 2)
 
-    def _parts(self, key: Key) -> tuple[np.ndarray, np.ndarray | None, float]:
-        """|what is summed| (n, K), the denominators' ratios (n, K) where they are no weight totals, and a constant."""
-        name, end = key.estimator, self.logs.end(key.estimator, key.side)
-        last, many = self.logs.ratios[:, -1:], int(np.count_nonzero(self.logs.discounts))
+    def _parts(self, key: Key, ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, float]:
+        """|what is summed| (rows, n, K), the ratios that are divided by where it is not the weights, and a constant."""
+        name, end, discounts = key.estimator, self.logs.end(key.estimator, key.side), self.logs.discounts
+        last, many = ratios[..., -1:], int(np.count_nonzero(discounts))
         shift = abs(end) if isfinite(end) else 0.0
         steps = np.abs(self.logs.rewards)
-        returns = (steps * self.logs.discounts).sum(axis=1, keepdims=True)
+        returns = (steps * discounts).sum(axis=1, keepdims=True)
         if name == "is":
             return last * (returns + shift), None, shift
         if name == "pdis":
-            summed = (self.logs.ratios * self.logs.discounts * (steps + shift)).sum(axis=1, keepdims=True)
-            return summed, None, shift * self.logs.total
+            return (ratios * discounts * (steps + shift)).sum(axis=-1, keepdims=True), None, shift * self.logs.total
         if name == "wis":
             return last * returns, last, 0.0
-        used, discounts = self.logs.ratios[:, :many], self.logs.discounts[:many]
+        used, steps = ratios[..., :many], steps[:, :many]
         if name == "pdwis":
-            return used * discounts * steps[:, :many], used, 0.0
+            return used * discounts[:many] * steps, used, 0.0
         model = self._largest_model_value(key.side)
-        summed = used * discounts * (steps[:, :many] + 2 * model)
+        summed = used * discounts[:many] * (steps + 2 * model)
         if name == "dr":
-            return summed.sum(axis=1, keepdims=True) + model, None, model
+            return summed.sum(axis=-1, keepdims=True) + model, None, model
         return summed, used, model * 60
 
     # -- models --------------------------------------------------------------------------------------------------------

@@ -83,6 +83,7 @@ def random_dress(rng: Rng, question: Question, folder: Path) -> Dress:
     asked = dress.policy is not None or "behavior" in dress.options  # objects know the actions by number
     if not asked and question.kind != "gaussian" and rng.random() < 0.4:
         columns["action"] = _labels(rng, columns["action"])
+        dress.exact &= not question.estimated  # actions are counted in the order of their names
         dress.parts.append(f"actions: {columns['action'].dtype.kind}")
         dress.modelled = False
     columns["episode"] = _names(rng, question.n, kind, dress)[columns["episode"]]

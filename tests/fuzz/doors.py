@@ -115,6 +115,8 @@ def _both(question: Question, key: Key, folder: Path) -> Any:
 
 def _on_policy(question: Question, key: Key, folder: Path) -> Any:
     """A candidate that is the behaviour policy is worth the mean return, and gains nothing."""
+    if question.estimated:
+        return None
     episodes = [replace(e, candidate=e.behavior) for e in question.episodes]
     names = tuple(name for name in question.estimators if name not in MODEL_BASED)
     same = question.changed(episodes=episodes, candidate=question.behavior, estimators=names, max_ratio=None)
@@ -176,6 +178,7 @@ def _words(question: Question) -> list[Any]:
     for name, span in (("--reward-range", question.reward_range), ("--return-range", question.return_range)):
         if span is not None:
             words += [name, "-inf" if span[0] is None else span[0], "inf" if span[1] is None else span[1]]
+    words += ["--behavior", "tabular" if question.estimated else "logged"]
     return [*words, "--incomplete", "terminate" if question.any_cut else "error"]
 
 

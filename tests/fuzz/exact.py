@@ -42,6 +42,8 @@ def exact(logs: Logs, key: Key) -> Expected:
 
 
 def _refused(logs: Logs, key: Key) -> str | None:
+    if logs.question.estimated:
+        return "an estimated behaviour policy"
     if key.estimator not in ("is", "pdis"):
         return "no independent values"
     if not isfinite(logs.end(key.estimator, key.side)):

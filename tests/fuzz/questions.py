@@ -74,6 +74,7 @@ class Question:
     n_resamples: int
     seed: int
     resampling: str | int  # a number is the size of an m-out-of-n resample
+    estimated: bool = False  # whether the behaviour policy is to be counted from the logs
 
     @property
     def n(self) -> int:
@@ -113,7 +114,7 @@ def random_question(rng: Rng) -> Question:
     if rng.random() < 0.06:
         episodes = _cut_off(rng, episodes)
     finals = kind == "finite" and bool(rng.random() < 0.3)
-    return Question(
+    question = Question(
         kind,
         episodes,
         horizon,
@@ -126,6 +127,10 @@ def random_question(rng: Rng) -> Question:
         max_ratio(rng, episodes, horizon),
         *_asked(rng, kind, n),
     )
+    if kind != "finite" or rng.random() > 0.1:
+        return question
+    names = tuple(name for name in question.estimators if name not in ("dr", "wdr"))
+    return question.changed(estimated=True, estimators=names)
 
 
 def _asked(rng: Rng, kind: str, n: int) -> tuple[Any, ...]:

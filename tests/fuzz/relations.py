@@ -127,7 +127,7 @@ def _relabelled(rng: Rng, question: Question) -> Relation | None:
     return Relation(
         "states and actions relabelled",
         question.changed(episodes=episodes, behavior=behavior, candidate=candidate),
-        exact=lambda key: key.estimator in SAMPLING,
+        exact=lambda key: key.estimator in SAMPLING and not question.estimated,
     )
 
 
@@ -169,7 +169,7 @@ def _longer(rng: Rng, question: Question) -> Relation | None:
 
 def _first_step(rng: Rng, question: Question) -> Relation | None:
     """With discount 0 only the first step counts."""
-    if question.horizon == 1:
+    if question.horizon == 1 or question.discount != 0 or question.estimated:
         return None
     first = [
         replace(
@@ -183,8 +183,6 @@ def _first_step(rng: Rng, question: Question) -> Relation | None:
         )
         for e in question.episodes
     ]
-    if question.discount != 0:
-        return None
     return Relation(
         "discount 0 is one step",
         question.changed(episodes=first, horizon=1, finals=False, return_range=None),
@@ -196,7 +194,7 @@ def _first_step(rng: Rng, question: Question) -> Relation | None:
 
 def _split(rng: Rng, question: Question) -> Relation | None:
     """Both policies choose one of two names for each action by a coin: ratios stay, probabilities halve."""
-    if question.kind != "finite" or question.finals:
+    if question.kind != "finite" or question.finals or question.estimated:
         return None
     episodes = [
         replace(e, behavior=[b / 2 for b in e.behavior], candidate=[p / 2 for p in e.candidate])

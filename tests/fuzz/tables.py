@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def retyped(rng: Rng, values: np.ndarray, kinds: str) -> np.ndarray:
 
 def relaid(rng: Rng, values: np.ndarray) -> Any:
     """The same array laid out otherwise in memory."""
-    kind = int(rng.integers(7))
+    kind = int(rng.integers(8))
     if kind == 0:
         return np.repeat(values, 2, axis=0)[::2]
     if kind == 1:
@@ -51,6 +52,8 @@ def relaid(rng: Rng, values: np.ndarray) -> Any:
         return values[::-1].copy()[::-1]
     if kind == 4 and values.dtype.kind in "iufb":
         return np.ma.array(values)  # with nothing masked
+    if kind == 6:
+        return values.astype(values.dtype.newbyteorder("S"))
     if kind == 5 and values.ndim == 1:
         made = np.empty(len(values), dtype=object)
         made[:] = values.tolist()
@@ -72,6 +75,17 @@ def _arrow(columns: Columns) -> pa.Table:
         else:
             arrays[name] = pa.array(array)
     return pa.table(arrays)
+
+
+def _with_decimals(rng: Rng, table: pa.Table) -> pa.Table:
+    """Sometimes floats as decimals, as databases export them."""
+    for name in table.column_names if rng.random() < 0.2 else []:
+        if table[name].type == pa.float64():
+            values = table[name].to_numpy()
+            if (np.isfinite(values) & ((values == 0) | (abs(np.log10(abs(values) + (values == 0))) < 5))).all():
+                made = pa.array([Decimal(repr(value)) for value in values.tolist()])
+                table = table.set_column(table.column_names.index(name), name, made)
+    return table
 
 
 def _mapping(rng: Rng, columns: Columns, folder: Path) -> Any:
@@ -116,7 +130,7 @@ def _polars(rng: Rng, columns: Columns, folder: Path) -> Any:
 
 
 def _pyarrow(rng: Rng, columns: Columns, folder: Path) -> Any:
-    table = _arrow(columns)
+    table = _with_decimals(rng, _arrow(columns))
     kind = int(rng.integers(5))
     if kind == 0:  # in pieces, one of them empty
         cuts = np.sort(rng.integers(0, table.num_rows + 1, size=3))
@@ -141,7 +155,7 @@ def _pyarrow(rng: Rng, columns: Columns, folder: Path) -> Any:
 def _parquet(rng: Rng, columns: Columns, folder: Path) -> Any:
     path = folder / f"logs.{rng.choice(['parquet', 'pq', 'PARQUET'])}"
     pa.parquet.write_table(
-        _arrow(columns),
+        _with_decimals(rng, _arrow(columns)),
         path,
         use_dictionary=bool(rng.random() < 0.5),
         row_group_size=int(rng.integers(1, 50)),

@@ -125,8 +125,9 @@ def _by_hand(rng: Rng, question: Question, folder: Path) -> Dress:
         logs = [np.log(made[name]).tolist() for name in ("behavior_prob", "eval_prob")]
     finals = made["next_state"][np.cumsum(lengths) - 1].tolist() if question.finals else None
     names = [f"{i:03d}" for i in range(question.n)] if rng.random() < 0.5 else None
+    order = str(rng.choice(["<", ">"]))  # of bytes
     data = tightrope.TrajectoryDataset(
-        offsets=np.cumsum([0, *lengths]).tolist(),
+        offsets=np.cumsum([0, *lengths]).astype(f"{order}i8"),
         rewards=made["reward"].tolist(),
         terminated=[e.terminated or question.is_cut(e) for e in question.episodes],
         cut=[question.is_cut(e) for e in question.episodes],
@@ -135,7 +136,7 @@ def _by_hand(rng: Rng, question: Question, folder: Path) -> Dress:
         discount=question.discount,
         behavior_log_probs=logs[0],
         eval_log_probs=logs[1],
-        states=made["state"].tolist(),
+        states=made["state"].astype(made["state"].dtype.newbyteorder(order)),
         actions=made["action"].tolist(),
         final_states=finals,
         episode_ids=names,

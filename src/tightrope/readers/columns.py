@@ -74,7 +74,7 @@ class Columns:
 
     def _scalars(self, name: str, column: Any) -> Values:
         try:
-            values: Values = column.to_numpy()
+            values: Values = _without_decimals(column).to_numpy()
         except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's own errors are among these
             raise DataError(f"column {name!r} cannot be read: {error}") from error
         if values.dtype.kind != "O":
@@ -252,6 +252,22 @@ def _is_list(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _without_decimals(column: Any) -> Any:
+    """Whole decimals as integers, others as the nearest floats; as text where numbers would merge what differs."""
+    import pyarrow as pa
+
+    if not pa.types.is_decimal(column.type):
+        return column
+    if column.type.scale <= 0:
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:  # beyond 64 bits
+            return column.cast(pa.string())
+    text = column.cast(pa.string())  # read from there it is the nearest float; a cast of decimals rounds otherwise
+    numbers = text.cast(pa.float64())
+    return numbers if len(numbers.unique()) == len(text.unique()) else text
 
 
 def quoted(names: Sequence[str]) -> str:

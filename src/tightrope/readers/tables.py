@@ -129,6 +129,7 @@ def _to_array(values: Any) -> Any:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     given = np.asarray(values)
+    given = given.astype(given.dtype.newbyteorder("="), copy=False)
     if given.ndim == 2 and given.shape[1] and given.dtype.kind in "iufb":
         return pa.FixedSizeListArray.from_arrays(pa.array(given.ravel()), given.shape[1])
     if given.ndim != 1:

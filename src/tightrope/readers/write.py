@@ -33,7 +33,7 @@ def write(dataset: TrajectoryDataset, path: str | os.PathLike[str]) -> None:
     if dataset.n_dropped:
         were = "episode was" if dataset.n_dropped == 1 else "episodes were"
         raise DataError(
-            f"{dataset.n_dropped} {were} left out of this dataset for being cut off (incomplete=\"drop\"), and no file "
+            f'{dataset.n_dropped} {were} left out of this dataset for being cut off (incomplete="drop"), and no file '
             "would say so: exact bounds on it would be wrong. Write the logs as they were read without that"
         )
     table = pa.table(_columns(dataset))
