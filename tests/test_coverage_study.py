@@ -65,5 +65,5 @@ def test_gains_are_held_against_the_true_gain():
         ("advice", "", "lower"),
     }
     page = render_gains(cells, abouts={name: "the other way round"}, nominal=0.05, trials=3)
-    assert "True gain -0.0853" in page
+    assert "True gain -0.0854" in page
     assert "| advice |" in page
