@@ -37,13 +37,7 @@ def bandit(win: tuple[float, float], behavior: float, candidate: float, *, negat
     return mdp, old, new
 
 
-def swapped(name: str) -> tuple:
-    """A small problem with its two policies exchanged, so that the gain has the other sign."""
-    made = small(name)
-    return made.mdp, made.candidate, made.behavior
-
-
-def as_it_is(name: str) -> tuple:
+def parts(name: str) -> tuple:
     made = small(name)
     return made.mdp, made.behavior, made.candidate
 
@@ -54,10 +48,10 @@ PROBLEMS = {
     "better, rewards 0 or 1": lambda: bandit((0.2, 0.6), behavior=0.1, candidate=0.9, negative=False),
     "worse, rewards -1 or 0": lambda: bandit((0.2, 0.6), behavior=0.9, candidate=0.1, negative=True),
     "better, rewards -1 or 0": lambda: bandit((0.2, 0.6), behavior=0.1, candidate=0.9, negative=True),
-    "bonus": lambda: as_it_is("bonus"),
-    "bonus, swapped": lambda: swapped("bonus"),
-    "decline": lambda: as_it_is("decline"),
-    "decline, swapped": lambda: swapped("decline"),
+    "bonus": lambda: parts("bonus"),
+    "bonus, swapped": lambda: parts("bonus, swapped"),
+    "decline": lambda: parts("decline"),
+    "decline, swapped": lambda: parts("decline, swapped"),
 }
 
 
