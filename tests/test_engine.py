@@ -265,3 +265,21 @@ def test_negated_rewards_give_negated_replicates(name, scheme):
         made.append(result)
     np.testing.assert_array_equal(made[0].values, -made[1].values)
     np.testing.assert_array_equal(made[0].standard_errors, made[1].standard_errors)
+
+
+@pytest.mark.parametrize("exponent", [-300, -160, 0, 160, 300])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_float32_does_not_care_about_the_unit_of_rewards(name, exponent):
+    """To the bit, by a power of two: rewards of 1e-46 or 1e46 are no numbers of single precision."""
+    data, factor = dominated(0.3), 2.0**exponent
+    made = []
+    for scaled in (
+        data,
+        replace(data, rewards=factor * data.rewards, reward_range=(-factor, 2 * factor)),
+    ):
+        statistic = ESTIMATORS[name]()(Problem(scaled))
+        options = {"n_resamples": 100, "seed": 3, "precision": "float32", "standard_errors": True}
+        made += replicate([statistic], Multinomial(), **options)
+    np.testing.assert_array_equal(factor * made[0].values, made[1].values)
+    np.testing.assert_array_equal(factor * made[0].standard_errors, made[1].standard_errors)
+    assert np.unique(made[1].values).size > 50

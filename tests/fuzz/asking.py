@@ -13,6 +13,7 @@ from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import method as find_method
 from tightrope.diagnostics import overlap
 from tightrope.estimators import estimator as find_estimator
+from tightrope.estimators.behavior_check import check_behavior
 from tightrope.estimators.gain import gain
 from tightrope.pairs import bounds_of
 from tightrope.problem import Problem
@@ -97,7 +98,14 @@ def gains(data: TrajectoryDataset, policy: Any, question: Question) -> Answers:
             chosen = find_behavior(settings.behavior, data)
             problem = Problem(data, policy, chosen)
             asked = [(gain(find_estimator(name)), find_method(method)) for name, method in pairs]
-            results, _ = bounds_of(problem, overlap(problem), asked, side, settings)  # type: ignore[arg-type]
+            results, _ = bounds_of(
+                problem,
+                overlap(problem),
+                asked,  # type: ignore[arg-type]
+                side,  # type: ignore[arg-type]
+                settings,
+                check_behavior(problem),
+            )
         except TightropeError as error:
             results = [error] * len(pairs)
         for (name, method), result in zip(pairs, results, strict=True):

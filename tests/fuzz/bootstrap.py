@@ -140,7 +140,7 @@ class Bootstrap:
             relative = (below / top).min(axis=1)
         unit = 2.0 ** (ceil(log2(self._most)) - 52) if grid else 0.0
         needed = sqrt(n) * unit / RESOLVED
-        defined = [None if abs(r - needed) <= 1e-3 * needed and r > 0 else r > needed for r in relative]
+        defined = [None if abs(r - needed) <= 1e-3 * needed and r > 0 else bool(r > needed) for r in relative]
         return np.where(np.isfinite(sizes), sizes, 0.0), [
             d if t > 0 else False for d, t in zip(defined, totals, strict=True)
         ]

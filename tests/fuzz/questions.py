@@ -99,9 +99,13 @@ class Question:
 def random_question(rng: Rng) -> Question:
     """Any of them."""
     kind = str(rng.choice(["finite", "features", "gaussian"], p=[0.7, 0.12, 0.18]))
-    horizon = int(rng.integers(1, 7))
+    horizon = int(rng.integers(1, 7)) if rng.random() < 0.97 else int(rng.integers(7, 31))
     discount = float(rng.choice([1.0, 0.9, 0.5, 0.0, rng.uniform(0.05, 1.0)], p=[0.4, 0.25, 0.15, 0.1, 0.1]))
     n = int(rng.choice([1, rng.integers(2, 6), rng.integers(6, 21), rng.integers(21, 61)], p=[0.03, 0.32, 0.45, 0.2]))
+    if horizon > 6:
+        n = min(n, 10)
+    elif rng.random() < 0.001:  # more than one block of weights
+        n, horizon = int(rng.integers(1025, 1300)), 1
     make = {"finite": _finite, "features": _features, "gaussian": _gaussian}[kind]
     for _ in range(50):  # logs that the candidate could have produced somewhere; now and then those it could not
         behavior, candidate, episodes = make(rng, n, horizon, discount)
@@ -191,8 +195,8 @@ def _table(rng: Rng, horizon: int, n_states: int, n_actions: int, *, timed: bool
         balls = rng.multinomial(8, np.full(n_actions, 1 / n_actions), size=shape)
         table = balls / 8
     else:
-        table = rng.dirichlet(np.full(n_actions, float(rng.choice([0.5, 1.0, 5.0]))), size=shape)
-        table = np.where(table < 1e-3, 0.0, table)
+        table = rng.dirichlet(np.full(n_actions, float(rng.choice([0.3, 1.0, 5.0]))), size=shape)
+        table = np.where(table < 1e-2, float(rng.choice([0.0, 1e-8, 1e-100])), table)
         table /= table.sum(axis=-1, keepdims=True)
     return np.broadcast_to(table, (horizon, n_states, n_actions)).copy()
 
