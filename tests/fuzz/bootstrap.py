@@ -117,9 +117,11 @@ class Bootstrap:
     def _errors(self, key: Key, value: Any, rows: np.ndarray, numbers: list[Number]) -> list[Number]:
         """√(Σ w_i ψ_i² m/(m−1)), with ψ_i the derivative by the i-th weight, by a complex step."""
         n, draws = rows.shape[1], self._draws if rows is self.weights else rows.shape[1]
-        stepped = [rows[:, i, None] + 1j * STEP * np.eye(n)[i] for i in range(n)]  # (B, n): the j-th moves in column j
-        with np.errstate(all="ignore"):
-            slopes = np.asarray(value(stepped)).imag / STEP
+        steps, slopes = 1j * STEP * np.eye(n), np.empty(rows.shape)
+        for some in (slice(start, start + 64) for start in range(0, n, 64)):
+            stepped = [rows[:, i, None] + steps[i, some] for i in range(n)]  # (B, 64): the j-th moves in column j
+            with np.errstate(all="ignore"):
+                slopes[:, some] = np.asarray(value(stepped)).imag / STEP
         squares = (rows * slopes**2).sum(axis=1) * draws / max(draws - 1, 1)
         sizes, _ = self._sizes(key, rows, grid=False)
         return [
