@@ -84,7 +84,7 @@ def random_dress(rng: Rng, question: Question, folder: Path) -> Dress:
     if not asked and question.kind != "gaussian" and rng.random() < 0.4:
         columns["action"] = _labels(rng, columns["action"])
         dress.exact &= not question.estimated  # actions are counted in the order of their names
-        dress.parts.append(f"actions: {columns['action'].dtype.kind}")
+        dress.parts.append(f"actions: {'text' if columns['action'].dtype.kind == 'U' else 'other numbers'}")
         dress.modelled = False
     columns["episode"] = _names(rng, question.n, kind, dress)[columns["episode"]]
     _flags(rng, columns, dress)
@@ -118,15 +118,13 @@ def _candidate(rng: Rng, question: Question, columns: Columns, dress: Dress) -> 
             columns["eval_prob"] = probs
         return
     dress.modelled = False
-    if kind == 0:
-        columns["eval_prob"] = probs
-    elif kind == 1:
-        columns["eval_log_prob"] = logs
+    if kind < 2:
+        columns[("eval_prob", "eval_log_prob")[kind]] = (probs, logs)[kind]
     else:
         name = str(rng.choice(["pi_e", "Kandidat ü", "new_logp", "log_new"]))
         columns[name] = logs if "log" in name else probs
         dress.options["eval_column"] = name
-    dress.parts.append(f"candidate: logged {kind}")
+    dress.parts.append(f"candidate: {('logged', 'logged as a logarithm', 'a column of its own')[kind]}")
 
 
 def _behavior(rng: Rng, question: Question, columns: Columns, dress: Dress) -> None:
@@ -191,7 +189,8 @@ def _flags(rng: Rng, columns: Columns, dress: Dress) -> None:
         columns["done"] = columns["terminated"] | columns["truncated"]
     elif not columns["terminated"].any():
         del columns["terminated"]
-    dress.parts.append(f"ends: {kind}")
+    told = ("terminated", "done and truncated", "terminated, truncated and done", "terminated and truncated")[kind]
+    dress.parts.append(f"ends: {told}")
 
 
 def _drop_times(rng: Rng, columns: Columns, dress: Dress) -> bool:

@@ -72,14 +72,11 @@ def _parts(parts: Counter[str]) -> str:
     groups: dict[str, list[tuple[str, int]]] = {}
     for name, count in sorted(parts.items()):
         group, colon, rest = name.partition(": ")
-        groups.setdefault(group if colon else "ways in" if name in DOORS else "forms and changes", []).append(
-            (rest if colon else name, count)
-        )
-    return "\n".join(
-        f"| {group} | {', '.join(f'{_plain(name)} {count:,}' for name, count in each)} |"
-        for group, each in groups.items()
-    )
+        plain = "ways in" if name in DOORS else "tables, tools and changes"
+        groups.setdefault(group if colon else plain, []).append((rest if colon else name, count))
+    listed = {group: "; ".join(f"{_plain(name)} ({count:,})" for name, count in each) for group, each in groups.items()}
+    return "\n".join(f"| {group} | {each} |" for group, each in listed.items())
 
 
 def _plain(text: str) -> str:
-    return text.replace("|", "\\|").replace("#", "…").strip()
+    return text.replace("|", "\\|")
