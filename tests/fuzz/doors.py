@@ -33,7 +33,7 @@ class Door:
 def random_door(rng: Rng, question: Question, answers: Answers, folder: Path) -> Door | None:
     """One of them; where a single bound is asked for, one that there is."""
     bounds = [key for key, answer in answers.items() if key.what == "value" and isinstance(answer, Bound)]
-    name = str(rng.choice(list(DOORS), p=[0.2, 0.2, 0.1, 0.2, 0.2, 0.05, 0.05]))
+    name = str(rng.choice(list(DOORS), p=[0.25, 0.3, 0.07, 0.2, 0.08, 0.06, 0.04]))
     made = DOORS[name](question, bounds[int(rng.integers(len(bounds)))], folder) if bounds else None
     return None if made is None else Door(name, made)
 
