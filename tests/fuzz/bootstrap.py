@@ -136,7 +136,8 @@ class Bootstrap:
         with np.errstate(all="ignore"):
             below = totals[:, None] if divided is None else (rows[:, :, None] * divided).sum(axis=1)
             top = np.ones((1, 1)) if divided is None else divided.max(axis=1)
-            sizes = constant + (n * weighed.max(axis=1) / below).sum(axis=1)
+            quotients = (rows[:, :, None] * weighed).sum(axis=1) / below  # what an error of the denominator multiplies
+            sizes = constant + (n * (weighed.max(axis=1) + quotients * top) / below).sum(axis=1)
             if key.what == "gain":
                 sizes = sizes + n * np.abs(self.logs.returns).max() / totals
             relative = (below / top).min(axis=1)
