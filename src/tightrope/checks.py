@@ -8,11 +8,46 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.errors import DataError, TightropeError
+from tightrope.errors import DataError, PolicyError, TightropeError
 
 Where = Callable[[int], str]  # names a row: "episode 3, step 7"
 
 ROUNDING = 1e-6  # probabilities up to 1 + ROUNDING are taken for 1: float32 logs overshoot by that much
+
+
+def first_masked(values: Any) -> int | None:
+    """The first row with a masked entry, which is a missing value; None where no entry is masked."""
+    if isinstance(values, np.ma.MaskedArray):
+        hidden = np.atleast_1d(np.ma.getmaskarray(values))
+        bad = hidden.reshape(len(hidden), -1).any(axis=1)
+    elif isinstance(values, (list, tuple)):
+        bad = np.array([first_masked(row) is not None for row in values], dtype=bool)
+    else:
+        return None
+    return int(np.argmax(bad)) if bad.any() else None
+
+
+def check_unmasked(name: str, values: Any, error: type[TightropeError] = DataError) -> None:
+    """Refuse masked entries where a row cannot be named by its episode."""
+    row = first_masked(values)
+    if row is not None:
+        raise error(f"{name} has no value (masked) in row {row}, counted from 0; every row needs one")
+
+
+def numbers(name: str, values: Any, error: type[TightropeError] = PolicyError) -> npt.NDArray[np.float64]:
+    """What somebody else gives or computes, as floats; refuses whatever would lose something on the way there."""
+    check_unmasked(name, values, error)
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind == "O":
+            given = np.asarray(given.tolist())  # the kind of what is in it, where all is of one kind
+        if given.dtype.kind not in "iufbO":
+            raise error(f"{name} must give {'real ' if given.dtype.kind == 'c' else ''}numbers; got {given.dtype}")
+        return given.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as wrong:
+        if isinstance(wrong, TightropeError):
+            raise
+        raise error(f"{name} must give numbers, all rows of one length: {wrong}") from wrong
 
 
 def check_finite(name: str, values: npt.NDArray[Any] | None, where: Where) -> None:

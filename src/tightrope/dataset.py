@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import check_finite, check_labels, check_log_probs, declared_range, is_number, whole_horizon
+from tightrope.checks import (
+    check_finite,
+    check_labels,
+    check_log_probs,
+    check_unmasked,
+    declared_range,
+    is_number,
+    whole_horizon,
+)
 from tightrope.errors import DataError
 from tightrope.policy import Policy
 
@@ -196,10 +204,15 @@ class TrajectoryDataset:
         value = getattr(self, name)
         if value is None:
             return
+        check_unmasked(name, value)
         try:
             given = np.asarray(value)
+            if given.dtype.kind == "c":
+                raise DataError(f"{name} holds complex numbers; give real ones")
             array = given if dtype is None else given.astype(dtype, copy=False)
         except (TypeError, ValueError) as error:
+            if isinstance(error, DataError):
+                raise
             wanted = "numbers or text" if dtype is None else np.dtype(dtype).name
             raise DataError(f"{name} does not convert to an array of {wanted}: {error}") from error
         if dtype is None and array.dtype.kind not in "iubfUM":

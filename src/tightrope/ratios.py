@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tightrope.checks import check_log_probs
+from tightrope.checks import check_log_probs, numbers
 from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.errors import DataError, NoOverlapError, PolicyError, TightropeError
 from tightrope.policy import as_policy
@@ -91,7 +91,7 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
         raise PolicyError(
             f"the policy failed on the logged states and actions: {type(error).__name__}: {error}"
         ) from error
-    result = np.asarray(values, dtype=np.float64)
+    result = numbers("the policy's log_prob", values)
     if result.shape != dataset.rewards.shape:
         raise PolicyError(
             f"the policy returned log-probabilities of shape {result.shape}; one per step, "

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers
 from tightrope.dataset import Array, BoolArray
 from tightrope.errors import DataError, PolicyError
 from tightrope.models.tabular import numbered
@@ -24,7 +25,7 @@ class GivenValues:
     q_values: Array
 
     def __init__(self, q_values: npt.ArrayLike):
-        table = np.asarray(q_values, dtype=np.float64)
+        table = numbers("q_values", q_values, DataError)
         if table.ndim not in (2, 3) or not np.isfinite(table).all():
             raise DataError(
                 f"q_values has shape {table.shape}; finite (states, actions) or (times, states, actions) expected"

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers
 from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
 from tightrope.models.tabular_data import TabularData
@@ -48,7 +49,7 @@ class TabularModel:
         if not self.smoothing >= 0:
             raise DataError(f"smoothing is {self.smoothing}; a number of pseudo-visits ≥ 0 expected")
         if self.rewards is not None:
-            table = np.atleast_2d(np.asarray(self.rewards, dtype=np.float64))
+            table = np.atleast_2d(numbers("rewards", self.rewards, DataError))
             object.__setattr__(self, "rewards", tuple(tuple(float(r) for r in row) for row in table))
         if self.unseen not in _UNSEEN:
             raise DataError(f"unseen is {self.unseen!r}; known: {', '.join(_UNSEEN)}")
@@ -143,7 +144,7 @@ def _following(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, Int
 def policy_table(policy: DiscretePolicy, n_states: int, n_actions: int, horizon: int) -> Array:
     """π_t(a|s) as (horizon, S, A), padded with zero where the policy knows fewer actions than the logs."""
     states = np.arange(n_states)
-    tables = [np.asarray(policy.probs(states, np.full(n_states, t)), dtype=np.float64) for t in range(horizon)]
+    tables = [numbers("probs", policy.probs(states, np.full(n_states, t))) for t in range(horizon)]
     width = max(n_actions, tables[0].shape[1])
     result = np.zeros((horizon, n_states, width))
     for t, table in enumerate(tables):

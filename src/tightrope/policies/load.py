@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tightrope.checks import numbers
 from tightrope.dataset import Array
 from tightrope.errors import PolicyError, TightropeError
 from tightrope.policies.onnx_files import onnx_policy
@@ -117,12 +118,12 @@ def _numpy(path: Path, array: str) -> Array:
     try:
         loaded = np.load(path, allow_pickle=False)
         if path.suffix == ".npy":
-            return np.asarray(loaded, dtype=np.float64)
+            return numbers(f"policy {path}", loaded)
         names = list(loaded.keys())
         name = array or ("probs" if "probs" in names else names[0])
         if name not in names or (len(names) > 1 and not array and name != "probs"):
             raise PolicyError(f"policy {path} holds {', '.join(names)}; name one of them: {path}:{names[0]}")
-        return np.asarray(loaded[name], dtype=np.float64)
+        return numbers(f"policy {path}:{name}", loaded[name])
     except FileNotFoundError as error:
         raise PolicyError(f"policy {path}: no such file") from error
     except (OSError, EOFError, ValueError, IndexError) as error:

@@ -9,8 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers
 from tightrope.errors import PolicyError
-from tightrope.policy.base import Anything, Array, Sampling, in_chunks, numbers
+from tightrope.policy.base import Anything, Array, Sampling, in_chunks
 from tightrope.policy.discrete import invert, log_softmax
 
 Times = npt.NDArray[np.int64]
@@ -112,7 +113,7 @@ class DensityPolicy(Sampling):
 
     def act(self, states: Anything, t: Times, uniforms: Array) -> Anything:
         """One action per state by inversion, (N, k)."""
-        return np.asarray(self.draw(states, t, uniforms), dtype=np.float64).reshape(len(states), -1)
+        return numbers("the policy's actions", self.draw(states, t, uniforms)).reshape(len(states), -1)
 
 
 def as_logits(output: Output, table: Array) -> Array:

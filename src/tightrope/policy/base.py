@@ -116,14 +116,6 @@ def check_count(n_actions: Any) -> None:
         raise PolicyError(f"n_actions is {n_actions!r}; it must be a whole number, at least 1")
 
 
-def numbers(name: str, values: Any) -> Array:
-    """Values as floats."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise PolicyError(f"{name} must give numbers, all rows of one length: {error}") from error
-
-
 def check_index(name: str, values: Anything, size: int, why: str) -> None:
     """Refuse numbers outside 0..size-1, naming the first row."""
     bad = (values < 0) | (values >= size)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers
 from tightrope.errors import PolicyError
 from tightrope.policy.base import (
     Actor,
@@ -20,7 +21,6 @@ from tightrope.policy.base import (
     Sampling,
     Unresolved,
     check_probs,
-    numbers,
 )
 from tightrope.policy.discrete import Discrete, TabularPolicy, UniformPolicy
 

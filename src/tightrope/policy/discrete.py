@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers
 from tightrope.errors import PolicyError
 from tightrope.policy.base import (
     Anything,
@@ -17,7 +18,6 @@ from tightrope.policy.base import (
     check_count,
     check_index,
     check_probs,
-    numbers,
 )
 
 

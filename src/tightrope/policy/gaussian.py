@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers
 from tightrope.errors import PolicyError
-from tightrope.policy.base import Anything, Array, Sampling, numbers
+from tightrope.policy.base import Anything, Array, Sampling
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,7 +128,9 @@ def _to_array(values: Any) -> Any:
 
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
-    given = np.asarray(values)
+    if _has_masked_rows(values):
+        return pa.array([row.tolist() if isinstance(row, np.ma.MaskedArray) else row for row in values])
+    given = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if given.ndim == 2 and given.shape[1] and given.dtype.kind in "iufb":
         return pa.FixedSizeListArray.from_arrays(pa.array(given.ravel()), given.shape[1])
     if given.ndim != 1:
@@ -139,20 +141,28 @@ def _to_array(values: Any) -> Any:
     return pa.array(given.tolist() if given.dtype.kind == "O" else given)
 
 
+def _has_masked_rows(values: Any) -> bool:
+    """Whether rows are masked arrays of their own, whose masks a conversion as a whole would lose."""
+    in_rows = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
+    return in_rows and getattr(values, "ndim", 1) > 0 and any(isinstance(row, np.ma.MaskedArray) for row in values)
+
+
 def _from_frame(frame: Any) -> tuple[Any, dict[str, str]]:
     import pyarrow as pa
 
     if any(isinstance(name, str) and "\0" in name for name in getattr(frame, "columns", ())):
         raise DataError("a column's name holds a null character, over which polars ends the process; rename it")
     try:
-        return pa.table(frame), {}
+        if not (hasattr(frame, "iloc") and any(_has_masked_rows(frame[name]) for name in frame.columns)):
+            return pa.table(frame), {}
+        columns = {name: frame[name].to_numpy() for name in frame.columns}
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Find the columns that do not convert, so that an error can name them.
         try:
             columns = {name: frame[name].to_numpy() for name in frame.columns}
         except (AttributeError, KeyError, TypeError):
             raise _unknown(frame) from None
-        return _from_columns(columns)
+    return _from_columns(columns)
 
 
 def _why(values: Any, error: Exception) -> str:
