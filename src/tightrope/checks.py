@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tightrope.errors import DataError, PolicyError, TightropeError
 
+T = TypeVar("T", bound=np.generic)
 Where = Callable[[int], str]  # names a row: "episode 3, step 7"
 
 ROUNDING = 1e-6  # probabilities up to 1 + ROUNDING are taken for 1: float32 logs overshoot by that much
@@ -48,6 +50,18 @@ def numbers(name: str, values: Any, error: type[TightropeError] = PolicyError) -
         if isinstance(wrong, TightropeError):
             raise
         raise error(f"{name} must give numbers, all rows of one length: {wrong}") from wrong
+
+
+def read_only(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """A view that cannot be written to, for whoever is handed the array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def lent(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """The array for somebody else's code: read-only; a copy where torch is loaded, whose tensors would write to it."""
+    return array.copy(order="K") if "torch" in sys.modules else read_only(array)
 
 
 def check_finite(name: str, values: npt.NDArray[Any] | None, where: Where) -> None:

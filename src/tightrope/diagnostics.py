@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import lent
 from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
 from tightrope.policy import DiscretePolicy, GaussianPolicy
@@ -73,7 +74,9 @@ def _deterministic(problem: Problem) -> list[str]:
     if isinstance(policy, DiscretePolicy) and data.states is not None:
         rows = slice(0, MOST_ROWS)
         try:
-            sure = bool((np.asarray(policy.probs(data.states[rows], data.times[rows])).max(axis=1) == 1.0).all())
+            sure = bool(
+                (np.asarray(policy.probs(lent(data.states[rows]), lent(data.times[rows]))).max(axis=1) == 1.0).all()
+            )
         except PolicyError:  # a mixture whose parts cannot list their probabilities
             sure = False
         if sure:
@@ -182,7 +185,7 @@ def unlogged_mass(problem: Problem) -> float | None:
     for start in range(0, data.n_steps, 1 << 16):
         part = slice(start, start + (1 << 16))
         try:
-            probs = policy.probs(states[part], data.times[part])
+            probs = policy.probs(lent(states[part]), lent(data.times[part]))
         except PolicyError:  # a mixture with a part that cannot list its probabilities
             return None
         if seen is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import numbers
+from tightrope.checks import lent, numbers
 from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import DataError
 
@@ -86,7 +86,7 @@ def _actions(dataset: TrajectoryDataset) -> Anything:
 
 
 def _given(given: StateFeatures, states: Anything, times: IntArray) -> tuple[Array, list[str]]:
-    features = numbers("behaviour policy: features", given(states, times), DataError)
+    features = numbers("behaviour policy: features", given(lent(states), lent(times)), DataError)
     require(
         features.ndim == 2 and len(features) == len(states) and bool(np.isfinite(features).all()),
         f"features returned shape {features.shape}; finite numbers, ({len(states)}, p), expected",

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import numbers
+from tightrope.checks import lent, numbers
 from tightrope.dataset import Array, BoolArray
 from tightrope.errors import DataError
 from tightrope.models.gram import Gram, clamped_cholesky
@@ -80,7 +80,7 @@ def _cubic(logs: Transitions, states: Array, actions: Anything) -> Array:
 
 
 def _given(features: FeatureMap, logs: Transitions, states: Array, actions: Anything) -> Array:
-    made = numbers("features", features(logs.as_logged(states), actions), DataError)
+    made = numbers("features", features(lent(logs.as_logged(states)), lent(actions)), DataError)
     if made.ndim != 2 or len(made) != len(states):
         raise DataError(f"features returned shape {made.shape}; (N, p) with N={len(states)} is expected")
     return made

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import numbers
+from tightrope.checks import lent, numbers
 from tightrope.dataset import Array, BoolArray
 from tightrope.errors import DataError
 from tightrope.models.gram import clamped_cholesky
@@ -69,7 +69,7 @@ class SimulatorDynamics:
         """What the simulator returns, checked."""
         d, _, count = states.shape
         given = self.logs.as_logged(states.reshape(d, -1).T)
-        made = self.function(given, actions, noise.T)
+        made = self.function(lent(given), lent(actions), lent(noise.T))
         parts = list(made) if isinstance(made, tuple) else [made]
         if self.needs_reward and len(parts) < 2:
             raise DataError(
@@ -204,7 +204,7 @@ class Task:
 
     def predict(self, learner: Any, inputs: Array, width: int) -> Array:
         """What a fitted copy says, (K, width)."""
-        made = numbers("regressor", learner.predict(inputs), DataError)
+        made = numbers("regressor", learner.predict(lent(inputs)), DataError)
         if made.size != len(inputs) * width or len(made) != len(inputs):
             raise DataError(f"regressor predicts shape {made.shape}; ({len(inputs)}, {width}) is expected")
         if not np.isfinite(made).all():

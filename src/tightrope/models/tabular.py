@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import numbers
+from tightrope.checks import lent, numbers
 from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
 from tightrope.models.tabular_data import TabularData
@@ -144,7 +144,7 @@ def _following(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, Int
 def policy_table(policy: DiscretePolicy, n_states: int, n_actions: int, horizon: int) -> Array:
     """π_t(a|s) as (horizon, S, A), padded with zero where the policy knows fewer actions than the logs."""
     states = np.arange(n_states)
-    tables = [numbers("probs", policy.probs(states, np.full(n_states, t))) for t in range(horizon)]
+    tables = [numbers("probs", policy.probs(lent(states), np.full(n_states, t))) for t in range(horizon)]
     width = max(n_actions, tables[0].shape[1])
     result = np.zeros((horizon, n_states, width))
     for t, table in enumerate(tables):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import numbers
+from tightrope.checks import lent, numbers
 from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.errors import DataError
 
@@ -102,7 +102,7 @@ class Transitions:
 
 def outcome(name: str, function: Outcome, *arguments: Any) -> Array:
     """What a user's function says of K transitions, (K,); refuses other shapes and what is not a finite number."""
-    values = numbers(name, function(*arguments), DataError)
+    values = numbers(name, function(*(lent(each) for each in arguments)), DataError)
     count = len(arguments[0])
     if values.shape != (count,):
         raise DataError(f"{name} returned shape {values.shape}; one number per transition, ({count},), is expected")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import numbers
+from tightrope.checks import numbers, read_only
 from tightrope.errors import PolicyError
 from tightrope.policy.base import (
     Anything,
@@ -56,7 +56,7 @@ class TabularPolicy(Discrete):
                 "changes with time"
             )
         check_probs("probs", table)
-        object.__setattr__(self, "table", table)
+        object.__setattr__(self, "table", read_only(table.copy()))
 
     def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         """Probabilities of all actions, (N, k)."""
