@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from tightrope.errors import DataError, PolicyError, TightropeError
 T = TypeVar("T", bound=np.generic)
 Where = Callable[[int], str]  # names a row: "episode 3, step 7"
 
+LONGEST = 10_000_000  # steps of a horizon: estimators keep some numbers for each
 ROUNDING = 1e-6  # probabilities up to 1 + ROUNDING are taken for 1: float32 logs overshoot by that much
 
 
@@ -124,7 +126,7 @@ def declared_range(name: str, value: Any) -> tuple[float, float]:
         low, high = value
         low = -np.inf if low is None else float(low)
         high = np.inf if high is None else float(high)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{name} is {value!r}; give a pair (lowest, highest), None for an unknown end") from error
     if not low < high:
         raise DataError(f"{name} is ({low:g}, {high:g}); the lowest must be below the highest")
@@ -135,12 +137,20 @@ def whole_horizon(value: Any) -> int:
     """A number of steps."""
     if not is_number(value) or value < 1 or value % 1 != 0:
         raise DataError(f"horizon is {value!r}; it must be a whole number of steps, at least 1")
+    if value > LONGEST:
+        raise DataError(
+            f"horizon is {value!r}; at most {LONGEST} steps are handled, since every step has numbers of its own. Give "
+            "the number of steps after which nothing more counts"
+        )
     return int(value)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a setting is one finite number."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and bool(np.isfinite(value))
+    """Whether a setting is one finite number, small enough for a float."""
+    try:
+        return isinstance(value, (int, float, np.integer, np.floating)) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def reads_as_number(text: str) -> bool:
