@@ -11,10 +11,12 @@ import numpy.typing as npt
 from tightrope.checks import lent, numbers
 from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import DataError
+from tightrope.models.gram import PIVOT, clamped_cholesky
 
 Anything = npt.NDArray[Any]
 StateFeatures = Callable[[Anything, IntArray], Any]  # states and times of N steps to (N, p)
 
+REDUNDANT = 1e-12  # a column that varies by less than this share of its size is constant but for rounding
 MOST_LEVELS = 200  # distinct states that get a column each
 
 
@@ -65,7 +67,8 @@ def state_features(dataset: TrajectoryDataset, given: StateFeatures | None) -> t
         return _given(given, states, dataset.times)
     if states.dtype.kind == "f" or (states.ndim == 2 and states.dtype.kind in "iub"):
         rows = states.astype(np.float64).reshape(len(states), -1)
-        return np.column_stack([np.ones(len(rows)), rows]), ["1", *(f"state {k}" for k in range(rows.shape[1]))]
+        kept = _telling(rows)
+        return np.column_stack([np.ones(len(rows)), rows[:, kept]]), ["1", *(f"state {k}" for k in kept)]
     require(states.ndim == 1, f"states are {states.dtype} of shape {states.shape}; give features=")
     levels, place = np.unique(states, return_inverse=True)
     require(
@@ -74,6 +77,23 @@ def state_features(dataset: TrajectoryDataset, given: StateFeatures | None) -> t
         "give states that are quantities as floats",
     )
     return (place[:, None] == np.arange(len(levels))).astype(np.float64), [f"state = {level}" for level in levels]
+
+
+def _telling(rows: Array) -> IntArray:
+    """The columns that are no constant and no combination of the columns before them: the others change no fit.
+
+    All of them where there are fewer rows than columns, for then nothing tells which.
+    """
+    if len(rows) <= rows.shape[1]:
+        return np.arange(rows.shape[1])
+    off = rows - rows.mean(axis=0)
+    reach = np.abs(off).max(axis=0)
+    varying = np.flatnonzero(reach > REDUNDANT * np.abs(rows).max(axis=0))
+    off = off[:, varying] / reach[varying]
+    off /= np.sqrt(np.square(off).mean(axis=0))
+    new = clamped_cholesky((off.T @ off)[None] / len(off), floor=np.full(len(varying), PIVOT))[1][0]
+    kept: IntArray = varying[new > PIVOT]
+    return kept
 
 
 def _actions(dataset: TrajectoryDataset) -> Anything:
