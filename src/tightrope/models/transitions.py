@@ -126,6 +126,8 @@ def _matrix(states: Anything | None, discrete: bool) -> Array:
             f"states are one {states.dtype} per step: names of discrete states belong in a tabular model; if they are "
             "quantities, give them as floats"
         )
+    if states.dtype.kind in "iu" and (states.min() < -(2**53) or states.max() > 2**53):
+        raise DataError(f"state {states.max()} is beyond 2^53, where floats have gaps; number states from 0")
     return states.astype(np.float64, copy=False).reshape(len(states), -1)
 
 

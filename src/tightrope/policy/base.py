@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tightrope.errors import PolicyError
 
 Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 Anything = npt.NDArray[Any]
 
 SUM_TOLERANCE = 1e-6
@@ -97,17 +98,21 @@ def in_chunks(answer: Callable[..., Anything], *columns: Anything) -> Anything:
     return np.concatenate(parts)
 
 
-def check_probs(name: str, table: Array) -> None:
-    """Refuse entries below 0 or NaN and rows that do not sum to one."""
+def check_probs(name: str, table: Array, labels: IntArray | None = None) -> None:
+    """Refuse entries below 0 or NaN and rows that do not sum to one; ``labels`` name the rows of a state each."""
+
+    def named(row: tuple[int, ...]) -> list[int]:
+        return list(row) if labels is None else [*row[:-1], int(labels[row[-1]])]
+
     bad = ~(table >= 0)
     if bad.any():
         at = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise PolicyError(f"{name}{list(at)} is {table[at]}; probabilities must be numbers ≥ 0")
+        raise PolicyError(f"{name}{[*named(at[:-1]), at[-1]]} is {table[at]}; probabilities must be numbers ≥ 0")
     sums = table.sum(axis=-1)
     off = np.abs(sums - 1.0) > SUM_TOLERANCE
     if off.any():
         row = tuple(int(i) for i in np.argwhere(off)[0])
-        raise PolicyError(f"row {list(row)} of {name} sums to {sums[row]:.8g}; each row must sum to one")
+        raise PolicyError(f"row {named(row)} of {name} sums to {sums[row]:.8g}; each row must sum to one")
 
 
 def check_count(n_actions: Any) -> None:
