@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tightrope.dataset import Array, IntArray
-from tightrope.errors import TightropeError
+from tightrope.errors import TightropeError, failing
 from tightrope.estimators import Estimator
 from tightrope.pairs import Work
 from tightrope.problem import Problem
@@ -31,13 +31,18 @@ def details(index: int, estimator: Estimator, work: Work) -> Details:
     drawn = work.replicates.get(estimator)
     values = np.empty(0) if drawn is None else drawn.values
     edges, counts, beyond = _histogram(values[np.isfinite(values)])
+    try:
+        with failing():
+            influential = _influential(estimator, work)
+    except TightropeError:  # the bound stands without them
+        influential = ()
     return Details(
         bound=index,
         edges=edges,
         counts=counts,
         n_beyond=beyond,
         n_undefined=int(np.isnan(values).sum()),
-        influential=_influential(estimator, work),
+        influential=influential,
     )
 
 
@@ -56,11 +61,8 @@ def _histogram(values: Array) -> tuple[tuple[float, ...], tuple[int, ...], int]:
 def _influential(estimator: Estimator, work: Work) -> tuple[Influence, ...]:
     """The trajectories of the largest absolute influence; none where all are alike or the estimator has no value."""
     problem, data = work.problem, work.problem.dataset
-    try:
-        made: FittedStatistic = work.statistics.get(estimator) or work.anchored(estimator)(problem)
-        influence = made.influence() / data.n_trajectories
-    except TightropeError:
-        return ()
+    made: FittedStatistic = work.statistics.get(estimator) or work.anchored(estimator)(problem)
+    influence = made.influence() / data.n_trajectories
     size = np.where(np.isfinite(influence), np.abs(influence), 0.0)
     if size.max() <= ROUNDING * abs(made.estimate):
         return ()

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from numpy.linalg import LinAlgError
+
 
 class TightropeError(ValueError):
     """The parent of all errors below: catch this one to catch them all."""
@@ -29,3 +34,14 @@ class BoundError(TightropeError):
 
 class StudyError(TightropeError):
     """A study cannot be run or resumed: another configuration's folder, a full disk, a process that keeps dying."""
+
+
+@contextmanager
+def failing() -> Iterator[None]:
+    """Lack of memory and failing numerics become a reason of ours, so that they cost one bound and not all of them."""
+    try:
+        yield
+    except MemoryError as error:
+        raise BoundError(f"there is not enough memory for it: {str(error) or 'no more is to be had'}") from error
+    except (LinAlgError, ArithmeticError) as error:
+        raise BoundError(f"its numbers cannot be computed on these logs: {type(error).__name__}: {error}") from error

@@ -27,6 +27,9 @@ def errors() -> Iterator[None]:
     except TightropeError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(NO_ANSWER if isinstance(error, NoOverlapError) else BAD_INPUT) from None
+    except MemoryError as error:
+        typer.echo(f"error: there is not enough memory: {error}; ask for less, or use a larger machine", err=True)
+        raise typer.Exit(BAD_INPUT) from None
 
 
 def show(result: Evaluation, json: bool) -> None:
