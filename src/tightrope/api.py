@@ -13,7 +13,7 @@ from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
 from tightrope.bounds.base import ProcessBound, is_exact
-from tightrope.checks import is_number
+from tightrope.checks import check_size, is_number
 from tightrope.dataset import TrajectoryDataset
 from tightrope.details import details, subject
 from tightrope.diagnostics import overlap, summarize
@@ -240,6 +240,7 @@ def _believe(
 def _problem(dataset: TrajectoryDataset, policy: Any, behavior: Any) -> Problem:
     """The question, with the behaviour policy as logged or to be estimated; refused where it cannot be."""
     problem = Problem(dataset, policy)
+    check_size("reward", dataset.rewards, dataset.where)
     chosen = find_behavior(behavior, dataset)
     if chosen is not None:
         problem = replace(problem, behavior=chosen)

@@ -15,6 +15,7 @@ from tightrope.errors import DataError, PolicyError, TightropeError
 T = TypeVar("T", bound=np.generic)
 Where = Callable[[int], str]  # names a row: "episode 3, step 7"
 
+LARGEST = 1e100  # numbers that are squared, multiplied by ratios and summed up
 LONGEST = 10_000_000  # steps of a horizon: estimators keep some numbers for each
 ROUNDING = 1e-6  # probabilities up to 1 + ROUNDING are taken for 1: float32 logs overshoot by that much
 
@@ -76,6 +77,24 @@ def check_finite(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
         raise DataError(f"{name} is {values[step]} at {where(step)}; it must be a finite number")
 
 
+def check_size(name: str, values: npt.NDArray[Any], where: Where) -> None:
+    """Refuse numbers so large, or all of them so small, that their squares would not be numbers any more."""
+    if values.dtype.kind != "f" or not values.size:
+        return
+    sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
+    step = int(np.argmax(sizes))
+    if sizes[step] > LARGEST:
+        raise DataError(
+            f"{name} is {values[step]} at {where(step)}; beyond ±{LARGEST:g} squares overflow: divide all of them by "
+            "one number, the results are then in that unit"
+        )
+    if 0 < sizes[step] < 1 / LARGEST:
+        raise DataError(
+            f"{name} is never larger than {sizes[step]:g} (at {where(step)}); below {1 / LARGEST:g} squares vanish: "
+            "multiply all of them by one number, the results are then in that unit"
+        )
+
+
 def check_log_probs(
     name: str,
     values: npt.NDArray[np.float64] | None,
@@ -130,6 +149,8 @@ def declared_range(name: str, value: Any) -> tuple[float, float]:
         raise DataError(f"{name} is {value!r}; give a pair (lowest, highest), None for an unknown end") from error
     if not low < high:
         raise DataError(f"{name} is ({low:g}, {high:g}); the lowest must be below the highest")
+    if any(LARGEST < abs(end) < np.inf for end in (low, high)):
+        raise DataError(f"{name} is ({low:g}, {high:g}); an end beyond ±{LARGEST:g} says nothing: leave it None")
     return low, high
 
 

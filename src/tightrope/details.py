@@ -18,6 +18,7 @@ BINS = 40
 FAR = 4.0  # spans of the middle half beyond which a replicate is counted instead of drawn
 MOST_INFLUENTIAL = 5
 ROUNDING = 1e-12
+TINY, HUGE = 1e-307, 1e307  # beyond them differences are no numbers
 
 
 def subject(bounds: Sequence[Bound], believe: Sequence[int]) -> int:
@@ -48,8 +49,9 @@ def details(index: int, estimator: Estimator, work: Work) -> Details:
 
 def _histogram(values: Array) -> tuple[tuple[float, ...], tuple[int, ...], int]:
     """Edges and counts of the bins, and how many values lie far outside them."""
-    if not len(values) or np.ptp(values) <= ROUNDING * np.abs(values).max():
-        return (), (), 0
+    largest = float(np.abs(values).max(initial=0.0))
+    if not BINS * TINY < largest < HUGE or np.ptp(values) <= max(ROUNDING * largest, BINS * TINY):
+        return (), (), 0  # none, all alike, or no numbers in between to cut at
     low, high = np.quantile(values, [0.25, 0.75])
     # Half of them alike, but for rounding: draw all.
     reach = FAR * (high - low) if high - low > ROUNDING * np.abs(values).max() else np.inf

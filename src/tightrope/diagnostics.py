@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import lent, numbers
+from tightrope.checks import check_size, lent, numbers
 from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
 from tightrope.policy import DiscretePolicy, GaussianPolicy
@@ -228,6 +228,7 @@ def infinite_variance(problem: Problem) -> bool:
 
 def summarize(data: TrajectoryDataset) -> Summary:
     """What the logs hold, in numbers."""
+    check_size("reward", data.rewards, data.where)
     returns, n = data.returns, data.n_trajectories
     return Summary(
         n_trajectories=n,

@@ -127,6 +127,7 @@ def _memory(data: TrajectoryDataset, deltas: Array) -> float | None:
     if len(later) == 0 or group.max() == stratum.max():
         return None
     counts = np.bincount(stratum)
+    deltas = deltas / (np.abs(deltas).max() or 1.0)  # fourth powers are to come
     off = deltas[later] - (np.bincount(stratum, weights=deltas[later]) / counts)[stratum]
     sizes, order, rng = np.bincount(group), np.argsort(stratum, kind="stable"), np.random.default_rng(0)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import lent, numbers
+from tightrope.checks import check_size, lent, numbers
 from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import DataError
 from tightrope.models.gram import PIVOT, clamped_cholesky
@@ -57,12 +57,14 @@ def continuous_actions(dataset: TrajectoryDataset) -> Array:
         f'actions are {actions.dtype}, which are categories; use behavior="tabular" or "logistic", or give continuous '
         "actions as floats",
     )
+    check_size("action", actions, dataset.where)
     return actions.astype(np.float64, copy=False).reshape(len(actions), -1)
 
 
 def state_features(dataset: TrajectoryDataset, given: StateFeatures | None) -> tuple[Array, list[str]]:
     """Rows of numbers (N, p) and their names: 1 and the state, or a column for each numbered state, or as given."""
     states = logged_states(dataset)
+    check_size("state", states, dataset.where)
     if given is not None:
         return _given(given, states, dataset.times)
     if states.dtype.kind == "f" or (states.ndim == 2 and states.dtype.kind in "iub"):

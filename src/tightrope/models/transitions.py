@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import lent, numbers
+from tightrope.checks import check_size, lent, numbers
 from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.errors import DataError
 
@@ -40,6 +40,8 @@ class Transitions:
         if data.actions is None or data.actions.dtype.kind not in "iubf" or data.actions.ndim > 2:
             held = "none" if data.actions is None else f"{data.actions.dtype} of shape {data.actions.shape}"
             raise DataError(f"actions must be integers (N,) or floats (N, k) for this model; the logs hold {held}")
+        check_size("state", states, data.where)
+        check_size("action", data.actions, data.where)
         discrete = bool(data.discrete_actions)
         if discrete and data.actions.ndim != 1:
             raise DataError(f"discrete actions have shape {data.actions.shape}; one integer per step is expected")
