@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Callable
@@ -164,6 +165,14 @@ def whole_horizon(value: Any) -> int:
             "the number of steps after which nothing more counts"
         )
     return int(value)
+
+
+def accepted(function: Any) -> frozenset[str]:
+    """The names of the arguments that somebody else's function takes; none where it is no function."""
+    try:
+        return frozenset(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return frozenset()
 
 
 def is_number(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -65,18 +66,14 @@ def _from_rows(path: Path, table: Any) -> TabularPolicy:
 
 
 def _numpy(path: Path, array: str) -> Array:
-    if not path.is_file():
-        raise PolicyError(f"policy {path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
+    if not os.path.isfile(path):
+        raise PolicyError(f"policy {path}: {'a folder, not a file' if os.path.isdir(path) else 'no such file'}")
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return numbers(f"policy {path}", loaded)
-        with loaded:
-            names = list(loaded.keys())
-            name = array or ("probs" if "probs" in names else next(iter(names), "probs"))
-            if name not in names or (len(names) > 1 and not array and name != "probs"):
-                held = f"holds {', '.join(names)}; name one of them: {path}:{names[0]}" if names else "holds no arrays"
-                raise PolicyError(f"policy {path} {held}")
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return numbers(f"policy {path}", loaded)
+            name = _member(path, list(loaded.keys()), array)
             return numbers(f"policy {path}:{name}", loaded[name])
     except TightropeError:
         raise
@@ -84,3 +81,13 @@ def _numpy(path: Path, array: str) -> Array:
         raise PolicyError(
             f"policy {path} cannot be read as a NumPy file of numbers: {type(error).__name__}: {error}"
         ) from error
+
+
+def _member(path: Path, names: list[str], asked: str) -> str:
+    """Which array of an archive is meant."""
+    if not names:
+        raise PolicyError(f"policy {path} holds no arrays")
+    name = asked or ("probs" if "probs" in names else names[0])
+    if name not in names or (len(names) > 1 and not asked and name != "probs"):
+        raise PolicyError(f"policy {path} holds {', '.join(names)}; name one of them: {path}:{names[0]}")
+    return name

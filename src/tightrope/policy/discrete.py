@@ -55,7 +55,7 @@ class TabularPolicy(Discrete):
 
     def __init__(self, probs: npt.ArrayLike, states: npt.ArrayLike | None = None):
         table = numbers("probs", probs)
-        if table.ndim not in (2, 3):
+        if table.ndim not in (2, 3) or not table.size:
             raise PolicyError(
                 f"probs has shape {table.shape}; give (states, actions), or (times, states, actions) for a policy that "
                 "changes with time"
