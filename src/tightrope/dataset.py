@@ -20,7 +20,7 @@ from tightrope.checks import (
     read_only,
     whole_horizon,
 )
-from tightrope.errors import DataError
+from tightrope.errors import DataError, visible
 from tightrope.policy import Policy
 
 Array = npt.NDArray[np.float64]
@@ -65,6 +65,8 @@ class TrajectoryDataset:
         self._set("terminated", np.bool_)
         for name in ("states", "actions", "final_states", "episode_ids"):
             self._set(name, None)
+        for name in ("notes", "reading"):
+            object.__setattr__(self, name, tuple(visible(text) for text in getattr(self, name)))
         self._check_settings()
         self._check_offsets()
         if self.episode_ids is None:

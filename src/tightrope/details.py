@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tightrope.dataset import Array, IntArray
-from tightrope.errors import TightropeError, failing
+from tightrope.errors import TightropeError, failing, visible
 from tightrope.estimators import Estimator
 from tightrope.pairs import Work
 from tightrope.problem import Problem
@@ -76,7 +76,7 @@ def _influential(estimator: Estimator, work: Work) -> tuple[Influence, ...]:
     shares = _shares(problem, top) if getattr(estimator, "uses_ratios", True) else [None] * len(top)
     assert data.episode_ids is not None
     return tuple(
-        Influence(str(data.episode_ids[i]), share, float(data.returns[i]), float(influence[i]), float(without))
+        Influence(visible(str(data.episode_ids[i])), share, float(data.returns[i]), float(influence[i]), float(without))
         for i, share, without in zip(top, shares, others, strict=True)
     )
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from numpy.linalg import LinAlgError
 
+# What moves a cursor, sets a colour, turns text around or is half a character; but line ends and tabs.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """Text that may come from somebody else's file, its control characters as escapes: no terminal obeys them."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
 
 class TightropeError(ValueError):
     """The parent of all errors below: catch this one to catch them all."""
+
+    def __init__(self, message: object = ""):
+        super().__init__(visible(str(message)))
 
 
 class DataError(TightropeError):
