@@ -41,7 +41,8 @@ def test_no_place_for_a_cache(tmp_path):
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
         (folder / "__pycache__").write_text("no folder")
-    path, hits = run(package, HOME="/dev/null")
+    (tmp_path / "home").write_text("no folder")
+    path, hits = run(package, HOME=str(tmp_path / "home"))
     assert (path, hits) == ("None", "0")
 
 
