@@ -65,6 +65,7 @@ def test_what_numbers_hold_is_read_as_numbers(tmp_path):
     assert data.states.tolist() == [7, 7, 1]
     padded = tightrope.read(write(tmp_path / "logs.csv", ["01,0,02,1", "02,0,10,1"]))
     assert padded.actions.tolist() == [2, 10]
+    assert padded.episode_ids.tolist() == ["01", "02"]  # a name keeps its zeros
     assert tightrope.read(write(tmp_path / "logs.csv", ["true,0,true,1", "false,0,false,1"])).actions.tolist() == [0, 1]
 
 

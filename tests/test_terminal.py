@@ -110,6 +110,11 @@ def test_results_show_no_control_characters_wherever_they_are_printed(tmp_path):
     assert result.details.influential
     clean(*(one.episode for one in result.details.influential))
     assert "10\\x1b]0;owned" in result.to_html()
+    told = result.to_json().replace(" trajectories", "\\u001b[2J").replace('"pdwis"', '"pdwis\\u009b31m[red]"')
+    foreign, out = tightrope.Evaluation.from_json(told), io.StringIO()  # a record that somebody else wrote
+    Console(file=out, width=200).print(foreign)
+    clean(out.getvalue(), str(foreign), *map(str, foreign.bounds))
+    assert "pdwis\\x9b31m[red]" in out.getvalue()
 
 
 @settings(deadline=None, derandomize=True, database=None, max_examples=300)

@@ -142,6 +142,7 @@ def inspect(
     with errors():
         from tightrope.behaviors import behavior as find_behavior
         from tightrope.diagnostics import overlap, summarize
+        from tightrope.errors import failing
         from tightrope.estimators.behavior_check import check_behavior
         from tightrope.policies import load_object
         from tightrope.problem import Problem
@@ -151,8 +152,9 @@ def inspect(
         summary = summarize(dataset)
         asked = candidate is not None or dataset.eval_log_probs is not None
         chosen = find_behavior(load_object(behavior) if ":" in behavior else behavior, dataset)
-        problem = Problem(dataset, candidate, chosen)
-        found, check = (overlap(problem), check_behavior(problem)) if asked else (None, None)
+        with failing():
+            problem = Problem(dataset, candidate, chosen)
+            found, check = (overlap(problem), check_behavior(problem)) if asked else (None, None)
     if json:
         import json as encoder
 

@@ -30,8 +30,9 @@ def read_csv(path: Path, given: ColumnMap) -> Any:
     options.include_columns = [*asked, *big]
     options.column_types = dict.fromkeys(options.include_columns, pyarrow.string())
     texts = pyarrow.csv.read_csv(path, convert_options=options)
+    spelled = _names(("episode",), given)
     for name in options.include_columns:
-        if _is_faithful(texts[name], table[name], merges=name in asked):
+        if _is_faithful(texts[name], table[name], merges=name in asked, spelled=name in spelled):
             continue
         if name in big:
             raise DataError(f"{path}: column {name!r} holds whole numbers that no 64-bit number holds; renumber them")
@@ -56,8 +57,11 @@ def _looks_whole(table: Any, name: str, *kinds: str) -> bool:
     return bool((values == np.floor(values)).all())
 
 
-def _is_faithful(texts: Any, numbers: Any, *, merges: bool) -> bool:
-    """Whether numbers tell apart what is written differently, and are what is written where that is a whole number."""
+def _is_faithful(texts: Any, numbers: Any, *, merges: bool, spelled: bool) -> bool:
+    """Whether numbers are the whole numbers that are written and (``merges``) tell apart what is written differently.
+
+    ``spelled`` asks for more: that they are written as the texts are, without leading zeros.
+    """
     import pyarrow.compute as pc
 
     written = pc.utf8_trim_whitespace(texts.unique().drop_null())
@@ -66,4 +70,6 @@ def _is_faithful(texts: Any, numbers: Any, *, merges: bool) -> bool:
             return True  # quantities: 0.5 and 0.50 are one
         if any(int(text) != float(text) for text in written.to_pylist()):
             return False
+    if spelled and str(numbers.type) == "int64":
+        return bool(pc.all(pc.is_in(written, value_set=numbers.unique().cast("string"))).as_py())
     return not merges or len(written.unique()) == len(numbers.unique().drop_null())
