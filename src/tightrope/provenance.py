@@ -7,6 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from tightrope.errors import visible
 from tightrope.records import Provenance
 
 PACKAGES = ("tightrope", "numpy", "scipy", "numba", "pyarrow")  # what the numbers may depend on
@@ -21,7 +22,7 @@ def provenance(command: str = "", source: Path | None = None) -> Provenance:
         except PackageNotFoundError:  # used from its sources, without having been installed
             versions[name] = "not installed"
     if source is None or not source.is_file():
-        return Provenance(versions, command, str(source or ""))
+        return Provenance(versions, visible(command), visible(str(source or "")))
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Provenance(versions, command, source.name, digest)
+    return Provenance(versions, visible(command), visible(source.name), digest)

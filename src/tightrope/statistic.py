@@ -17,6 +17,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers
 from tightrope.dataset import Array
 from tightrope.errors import TightropeError
 
@@ -60,7 +61,7 @@ class FittedStatistic(Statistic, Protocol):
 
 def weight_rows(weights: npt.ArrayLike, n: int) -> Array:
     """Weights as an array (..., n), checked."""
-    rows = np.asarray(weights, dtype=np.float64)
+    rows = numbers("weights", weights, TightropeError)
     if rows.shape[-1:] != (n,):
         raise TightropeError(f"weights have shape {rows.shape}; one weight per trajectory, (..., {n}), expected")
     if not (np.isfinite(rows) & (rows >= 0)).all():

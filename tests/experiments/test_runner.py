@@ -85,8 +85,8 @@ def test_what_fails_is_a_row_with_its_reason_and_spoils_no_other():
     rows = run_trial(clinic(methods=failing), Trial(20, 0)).rows
     assert [(row.label, row.error) for row in rows] == [
         ("refuses", "no such luck"),
-        ("crashes", "LinAlgError: singular"),
-        ("crashes", "LinAlgError: singular"),
+        ("crashes", "its numbers cannot be computed on these logs: LinAlgError: singular"),
+        ("crashes", "its numbers cannot be computed on these logs: LinAlgError: singular"),
         ("pdwis", ""),
     ]
     assert np.isnan([row.value for row in rows[:3]]).all()

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tightrope.errors import StudyError
+from tightrope.errors import DataError, StudyError, visible
 from tightrope.experiments.journal import Journal
 from tightrope.experiments.pool import run_all
 from tightrope.experiments.study import Study, prepared
@@ -168,14 +168,14 @@ def _write_table(path: Path, columns: dict[str, list[Any]], metadata: dict[str, 
     table = pa.table(columns, schema=schema.with_metadata({KEY: text.encode()}))
     try:
         replace_file(path, lambda temporary: pyarrow.parquet.write_table(table, temporary, compression="zstd"))
-    except OSError as error:
+    except (OSError, DataError) as error:
         raise StudyError(
             f"{path} cannot be written: {error}. The trials are safe; make room and give the same command again"
         ) from error
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(visible(text), file=sys.stderr, flush=True)
 
 
 @contextmanager
