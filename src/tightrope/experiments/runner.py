@@ -1,8 +1,8 @@
 """Runs a study into a folder: resumable at any moment, the same bits whatever the number of processes.
 
-The folder holds ``study.json`` (the whole configuration), ``journal`` (finished trials), and at the end
-``results.parquet`` (all rows, with the configuration in its metadata) and ``timings.parquet`` (what differs between
-runs).
+The folder holds ``lock`` (one run at a time), ``study.json`` (the whole configuration), ``journal`` (finished trials),
+and at the end ``results.parquet`` (all rows, with the configuration in its metadata) and ``timings.parquet`` (what
+differs between runs).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 
 from tightrope.errors import StudyError
 from tightrope.experiments.journal import Journal
+from tightrope.experiments.lock import FolderLock
 from tightrope.experiments.pool import run_all
 from tightrope.experiments.study import Study, prepared
 from tightrope.experiments.trial import Outcome, Row, Trial, run_trial
@@ -44,8 +45,8 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
     _check_sendable(study)
     configuration = study.configuration()
     grid = [Trial(n, number) for n in study.sizes for number in range(study.trials)]
-    _prepare(folder, configuration, _rows_expected(study, grid))
-    with Journal(folder / JOURNAL) as journal:
+    _prepare(folder, _rows_expected(study, grid))
+    with FolderLock(folder) as lock, _journal(folder, configuration) as journal:
         done = [trial for trial in grid if trial in journal.done]
         if done or journal.damaged:
             _say(f"{study.id}: {len(done)} of {len(grid)} trials are already in {folder}; going on from there")
@@ -60,6 +61,7 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
             )
             raise
         outcomes = [(trial, journal.done[trial]) for trial in grid]
+        lock.check()
         _write(folder, configuration, outcomes)
     return folder / RESULTS
 
@@ -83,7 +85,7 @@ def _work(study: Study, journal: Journal, grid: Sequence[Trial], workers: int) -
             advance()
 
 
-def _prepare(folder: Path, configuration: dict[str, Any], rows: int) -> None:
+def _prepare(folder: Path, rows: int) -> None:
     """Make the folder ready, or say why it cannot be."""
     needed = rows * _ROW_BYTES + _SPARE_BYTES
     try:
@@ -97,12 +99,22 @@ def _prepare(folder: Path, configuration: dict[str, Any], rows: int) -> None:
             os.fsync(probe.fileno())
     except OSError as error:
         raise StudyError(f"{folder} cannot be written, so nothing was run: {error}") from error
+
+
+def _journal(folder: Path, configuration: dict[str, Any]) -> Journal:
+    """The finished trials of this configuration; the folder must be locked, or another run could write its own now."""
     path = folder / CONFIGURATION
     if path.exists():
         _compare(path, configuration)
-        return
+        return Journal(folder / JOURNAL)
+    if (folder / JOURNAL).exists():
+        raise StudyError(
+            f"{folder} holds trials but not the configuration they belong to ({CONFIGURATION} is missing). Give "
+            "another folder, or delete this one"
+        )
     text = json.dumps(configuration, indent=2, ensure_ascii=False)
     replace_file(path, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
+    return Journal(folder / JOURNAL)
 
 
 def _compare(path: Path, configuration: dict[str, Any]) -> None:
