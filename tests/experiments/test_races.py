@@ -17,7 +17,7 @@ from tightrope.experiments import lock, runner
 from tightrope.experiments.lock import FolderLock
 
 ROOT = Path(__file__).parents[2]
-RACES = 100
+RACES = 60
 
 
 def in_this_process(job, tasks, workers):

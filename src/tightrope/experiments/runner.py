@@ -17,11 +17,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from tightrope.errors import StudyError
+from tightrope.experiments.identity import Witness, Words, witness
 from tightrope.experiments.journal import Journal
 from tightrope.experiments.lock import FolderLock
 from tightrope.experiments.pool import run_all
@@ -43,7 +46,9 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
     if workers is not None and workers < 1:
         raise StudyError(f"workers is {workers}; it must be at least 1")
     _check_sendable(study)
-    configuration = study.configuration()
+    prepared.cache_clear()  # files may have changed since it was loaded
+    with Console(stderr=True).status(f"the candidate's true value in {study.id}"):
+        configuration = study.configuration()
     grid = [Trial(n, number) for n in study.sizes for number in range(study.trials)]
     _prepare(folder, _rows_expected(study, grid))
     with FolderLock(folder) as lock, _journal(folder, configuration) as journal:
@@ -78,11 +83,24 @@ def _check_sendable(study: Study) -> None:
 
 def _work(study: Study, journal: Journal, grid: Sequence[Trial], workers: int) -> None:
     """Largest data sets first, so that no long trial is left for the end."""
+    seen = witness(study.domain, prepared(study)[0]) if isinstance(study.domain, Words) else None
     todo = sorted((trial for trial in grid if trial not in journal.done), key=lambda trial: (-trial.n, trial.number))
     with _bar(study.id, len(grid), len(grid) - len(todo)) as advance:
-        for position, outcome in run_all(partial(run_trial, study), todo, min(workers, len(todo))):
+        for position, outcome in run_all(partial(_trial, study, seen), todo, min(workers, len(todo))):
             journal.append(todo[position], outcome)
             advance()
+
+
+def _trial(study: Study, seen: Witness | None, trial: Trial) -> Outcome:
+    _check_domain(study, seen)
+    return run_trial(study, trial)
+
+
+@cache
+def _check_domain(study: Study, seen: Witness | None) -> None:
+    """Once in each process: the domain loaded here is the one that the study began with."""
+    if seen is not None:
+        seen.check(study.domain, prepared(study)[0])
 
 
 def _prepare(folder: Path, rows: int) -> None:
@@ -193,7 +211,6 @@ def _say(text: str) -> None:
 @contextmanager
 def _bar(label: str, total: int, done: int) -> Iterator[Any]:
     """A bar on stderr that counts trials."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

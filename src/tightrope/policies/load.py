@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tightrope.content import files_digest, source_digest
 from tightrope.dataset import Array
 from tightrope.errors import PolicyError, TightropeError
 from tightrope.policies.onnx_files import onnx_policy
@@ -40,6 +41,18 @@ def load_policy(
     """
     found = _find(spec, policy_class, onnx_output)
     return as_policy(found) if epsilon is None and sigma is None else softened(found, epsilon=epsilon, sigma=sigma)
+
+
+def named_digest(spec: str) -> str:
+    """A hash of what the words name now: the file's bytes, or the module's source with what it imports from its folder.
+
+    What a module reads while it is imported is not in its source, only in what the policy then does.
+    """
+    file = Path(spec.partition(":")[0] if is_table(spec) else spec)
+    if is_table(spec) or spec.lower().endswith(FILES):
+        return files_digest([file])
+    load_object(spec)
+    return source_digest(spec.partition(":")[0])
 
 
 def from_name(spec: Any) -> Policy | None:
