@@ -17,6 +17,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.blas import one_blas_thread
 from tightrope.dataset import Array
 from tightrope.errors import TightropeError
 
@@ -94,6 +95,7 @@ class SumStatistic:
         """How many columns are summed."""
         return max(int(part.stop) for part in self.fields.values())
 
+    @one_blas_thread
     def __call__(self, weights: npt.ArrayLike) -> Array:
         """(..., n) weights to (...,) values; NaN where the weights leave the statistic undefined."""
         rows = weight_rows(weights, self.n_trajectories)
@@ -144,12 +146,14 @@ class SumStatistic:
         return self._influence
 
     @cached_property
+    @one_blas_thread
     def _influence(self) -> Array:
         slope = self.combine.gradient(self.summary.sums)
         parts = [columns @ slope for _, _, columns in self.chunks()]
         result: Array = self.n_trajectories * np.concatenate(parts)
         return result
 
+    @one_blas_thread
     def leave_one_out(self) -> Array:
         """The value without each trajectory in turn, (n,): its own sums subtracted, no second fit.
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tightrope.blas import one_blas_thread
 from tightrope.dataset import Array
 from tightrope.errors import BoundError
 from tightrope.resampling import BLOCK, WeightScheme
@@ -84,6 +85,7 @@ class Walk:
         return [range(first, min(first + size, self.n_resamples)) for first in range(0, self.n_resamples, size)]
 
 
+@one_blas_thread
 def replicate(
     statistics: Sequence[Statistic],
     scheme: WeightScheme,
