@@ -90,7 +90,7 @@ class SumStatistic:
     make_columns: Callable[[int, int], Array]  # episodes start..stop to (stop - start, columns)
     combine: Combine
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """How many columns are summed."""
         return max(int(part.stop) for part in self.fields.values())
