@@ -9,11 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-import sysconfig
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import fields, is_dataclass
 from functools import partial
-from modulefinder import ModuleFinder
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -22,7 +20,6 @@ import numpy as np
 
 OURS = "tightrope"  # its sources count together, see package_digest
 _DIGITS = 32  # hexadecimal ones of a SHA-256 that are kept: 128 bits
-_LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 _ATOMS = (type(None), bool, int, float, complex, str, bytes, np.generic)
 
 
@@ -62,8 +59,11 @@ def source_digest(module: str) -> str:
 
 def _neighbours(module: str, file: Path) -> set[Path]:
     """The files of the modules that it imports from the folder it was found in, unless that is full of libraries."""
+    from modulefinder import ModuleFinder
+    from sysconfig import get_path
+
     root = file.parents[module.count(".") + (file.name == "__init__.py")]
-    if any(root.is_relative_to(library) for library in _LIBRARIES):
+    if any(root.is_relative_to(get_path(library)) for library in ("stdlib", "purelib", "platlib")):
         return set()
     finder = ModuleFinder(path=[str(root)])
     try:

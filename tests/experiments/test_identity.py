@@ -24,6 +24,7 @@ from tightrope.experiments.measure import UserDomain, named_methods
 from tightrope.experiments.study import Method, Study
 from tightrope.models import LinearModel
 from tightrope.models.given import GivenValues
+from tightrope.policies.load import named_digest
 from tightrope.policy import CallablePolicy, SoftmaxPolicy, TabularPolicy
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -269,6 +270,16 @@ def test_a_hash_tells_types_shapes_and_nesting_apart():
     different += [zeros.astype(np.float32), {"a": 0}, {"b": 0}, Plain, scaled, np]
     assert len({digest(one) for one in different}) == len(different)
     assert digest([zeros, zeros]) == digest([zeros, zeros])
+
+
+@pytest.mark.parametrize("words", ["table.npy", "table.npz", "table.npz:probs", "TABLE.NPY", "model.zip", "model.onnx"])
+def test_words_that_name_a_file_stand_for_its_bytes(words, tmp_path):
+    file = tmp_path / words.partition(":")[0]
+    file.write_bytes(b"one")
+    before = named_digest(str(tmp_path / words))
+    assert named_digest(str(tmp_path / words)) == before
+    file.write_bytes(b"two")
+    assert named_digest(str(tmp_path / words)) != before
 
 
 def test_the_source_of_a_module_is_that_of_its_neighbours_too(tmp_path, monkeypatch):

@@ -48,9 +48,8 @@ def named_digest(spec: str) -> str:
 
     What a module reads while it is imported is not in its source, only in what the policy then does.
     """
-    file = Path(spec.partition(":")[0] if is_table(spec) else spec)
     if is_table(spec) or spec.lower().endswith(FILES):
-        return files_digest([file])
+        return files_digest([Path(spec.partition(":")[0] if ".npz:" in spec.lower() else spec)])
     load_object(spec)
     return source_digest(spec.partition(":")[0])
 
