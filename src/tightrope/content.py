@@ -15,11 +15,15 @@ from functools import partial
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from tightrope.errors import TightropeError
+
 OURS = "tightrope"  # its sources count together, see package_digest
 _DIGITS = 32  # hexadecimal ones of a SHA-256 that are kept: 128 bits
+_IMPORTED: WeakKeyDictionary[ModuleType, str] = WeakKeyDictionary()  # sources when they were first asked for
 _ATOMS = (type(None), bool, int, float, complex, str, bytes, np.generic)
 
 
@@ -55,6 +59,14 @@ def source_digest(module: str) -> str:
     if file is None or not file.endswith(".py"):
         return ""
     return files_digest([Path(file), *sorted(_neighbours(module, Path(file)))])
+
+
+def imported_digest(module: str) -> str:
+    """The same of what this process runs: refused where the source was changed after it was imported."""
+    now = source_digest(module)
+    if _IMPORTED.setdefault(sys.modules[module], now) != now:
+        raise TightropeError(f"the source of {module} changed after it was imported here; start Python anew")
+    return now
 
 
 def _neighbours(module: str, file: Path) -> set[Path]:

@@ -151,6 +151,17 @@ def test_an_unchanged_study_goes_on_in_another_process(tmp_path):
     assert "3 of 3 trials are already in o" in done.stderr
 
 
+def test_a_module_edited_after_it_was_imported_is_not_taken_for_the_new_one(tmp_path, monkeypatch):
+    """As in a notebook: this process would go on with the old code, its workers with the new."""
+    folder = parts(tmp_path / "mine")
+    assert coverage(folder, "mine:coin", monkeypatch)[0] == 0
+    rewrite("pieces.py", "2.0", "3.0")(folder)
+    done = CliRunner().invoke(app, [*command("mine:coin")[:-3], "other", "--workers", "1"])
+    assert done.exit_code == 2
+    assert "the source of mine changed after it was imported here; start Python anew" in done.output
+    assert not (folder / "other").exists()
+
+
 def words(folder):
     return UserDomain("tests.experiments.policies:Switch-v0", str(folder / "coin.npy"), str(folder / "bent.npy"),
                       truth_rollouts=20)  # fmt: skip

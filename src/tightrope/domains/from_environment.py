@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.content import digest, source_digest
+from tightrope.content import digest, imported_digest
 from tightrope.dataset import TrajectoryDataset
 from tightrope.errors import TightropeError
 from tightrope.extras import load_extra
@@ -216,7 +216,7 @@ def environment_digest(environment: str) -> str:
     """A hash of how the environment was registered, its arguments among it, and of the source of what makes it."""
     found = _specification(environment)
     made = [one for one in (found.entry_point, found.vector_entry_point) if one is not None]
-    sources = [source_digest(one.partition(":")[0] if isinstance(one, str) else one.__module__) for one in made]
+    sources = [imported_digest(one.partition(":")[0] if isinstance(one, str) else one.__module__) for one in made]
     return digest(found, sources)
 
 

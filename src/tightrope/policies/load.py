@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tightrope.content import files_digest, source_digest
+from tightrope.content import files_digest, imported_digest
 from tightrope.dataset import Array
 from tightrope.errors import PolicyError, TightropeError
 from tightrope.policies.onnx_files import onnx_policy
@@ -51,7 +51,7 @@ def named_digest(spec: str) -> str:
     if is_table(spec) or spec.lower().endswith(FILES):
         return files_digest([Path(spec.partition(":")[0] if ".npz:" in spec.lower() else spec)])
     load_object(spec)
-    return source_digest(spec.partition(":")[0])
+    return imported_digest(spec.partition(":")[0])
 
 
 def from_name(spec: Any) -> Policy | None:
