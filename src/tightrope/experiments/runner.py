@@ -23,6 +23,7 @@ from typing import Any
 
 from rich.console import Console
 
+from tightrope.blas import one_blas_thread
 from tightrope.errors import StudyError
 from tightrope.experiments.identity import Witness, Words, witness
 from tightrope.experiments.journal import Journal
@@ -37,6 +38,7 @@ KEY = b"tightrope"  # of the configuration in the metadata
 _ROW_BYTES, _SPARE_BYTES = 600, 16 << 20  # a row in the journal and in the table; what must stay free besides
 
 
+@one_blas_thread  # as its workers have: what is hashed or compared must not depend on the number of cores
 def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path:
     """Run what is not yet done, and write the table of raw results; its path.
 
