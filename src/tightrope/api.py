@@ -10,6 +10,7 @@ from typing import Any, Literal, Unpack
 from tightrope.advice import advise as choose
 from tightrope.advice import reasons
 from tightrope.behaviors import behavior as find_behavior
+from tightrope.blas import one_blas_thread
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
 from tightrope.bounds.base import ProcessBound, is_exact
@@ -39,6 +40,7 @@ DEFAULT_METHOD = "studentized"  # of all, the nearest to its nominal error rate:
 DEFAULT_METHODS = ("percentile", "bca", "studentized", "betting")
 
 
+@one_blas_thread
 def statistic(
     dataset: TrajectoryDataset,
     policy: Any = None,
@@ -52,6 +54,7 @@ def statistic(
         return find_estimator(estimator, model=model)(_problem(dataset, policy, behavior))
 
 
+@one_blas_thread
 def estimate(
     dataset: TrajectoryDataset,
     policy: Any = None,
@@ -112,6 +115,7 @@ def interval(
     return Interval(low, high, settings.confidence)
 
 
+@one_blas_thread
 def evaluate(
     dataset: TrajectoryDataset,
     policy: Any = None,
@@ -259,6 +263,7 @@ def _reasons(skipped: dict[tuple[str, str], TightropeError]) -> TightropeError:
     return BoundError("; ".join(f"{', '.join(names)}: {why}" for why, names in pairs.items()))
 
 
+@one_blas_thread
 def _one(
     dataset: TrajectoryDataset,
     policy: Any,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from numba import njit
@@ -30,9 +31,11 @@ class _ForgivingCache(FunctionCache):  # type: ignore[misc]  # numba has no type
             super().save_overload(sig, data)
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """The function compiled on its first call, from the cache if there is one."""
-    made = njit(function)
+def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """The function compiled on its first call, from the cache if there is one; ``options`` are numba's."""
+    if function is None:
+        return partial(compiled, **options)
+    made = njit(**options)(function)
     with suppress(RuntimeError, OSError):  # there is no place for a cache
         made._cache = _ForgivingCache(made.py_func)
     return made

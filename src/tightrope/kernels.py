@@ -1,4 +1,4 @@
-"""The loops that NumPy cannot do fast, compiled by numba on first use: cumulative ratios and resampling weights.
+"""The loops that NumPy cannot do fast, compiled by numba on first use: ratios, resampling weights, squares.
 
 Weights come from a counter-based generator, Philox 4x32-10.
 
@@ -253,6 +253,18 @@ def fill_exponential(out: Any, first_trajectory: Any, first_replicate: Any, k0: 
         for i in range(width):
             a, b, _, _ = philox(_u32(first_trajectory + i), _u32(replicate), _u32(0), _EXPONENTIAL, k0, k1)
             out[r, i] = -math.log(_unit(a, b))
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def add_weighted_squares(weights: Any, effect: Any, out: Any) -> None:
+    """out[b] += Σ_i weights[b, i] effect[b, i]², in any order; where a weight is 0 the effect may be anything."""
+    for b in range(len(effect)):
+        row, effects = weights[b], effect[b]
+        total = 0.0
+        for i in range(len(effects)):
+            one = effects[i] if row[i] > 0.0 else 0.0
+            total += row[i] * one * one
+        out[b] += total
 
 
 @compiled

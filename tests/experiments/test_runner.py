@@ -189,11 +189,6 @@ def test_infinite_and_undefined_values_survive_the_journal(tmp_path):
         assert np.isnan(journal.done[Trial(2, 1)].rows[0].value)
 
 
-def test_two_runs_do_not_share_a_folder(tmp_path):
-    with Journal(tmp_path / "journal"), pytest.raises(StudyError, match="another run is writing"):
-        Journal(tmp_path / "journal")
-
-
 def test_a_disk_that_fills_up_later_says_what_is_safe(tmp_path, monkeypatch):
     with Journal(tmp_path / "journal") as journal:
         journal.append(Trial(2, 0), outcome(1.0))

@@ -91,12 +91,9 @@ def reproduce(
 def _run(study: Any, folder: Path, workers: int | None) -> None:
     """Run it, and print what came out."""
     from tightrope.experiments.runner import run_study
-    from tightrope.experiments.study import prepared
     from tightrope.experiments.summary import read_results, summarize_results
     from tightrope.experiments.table import study_table
 
-    with console(stderr=True).status(f"the candidate's true value in {study.id}"):
-        prepared(study)[0].true_value  # noqa: B018 - known once computed; by roll-outs it takes a while
     results = read_results(run_study(study, folder, workers=workers))
     console().print(study_table(results, summarize_results(results)))
     say(f"Raw results: {folder / 'results.parquet'}")

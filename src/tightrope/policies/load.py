@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tightrope.content import files_digest, imported_digest
 from tightrope.errors import PolicyError
 from tightrope.policies.onnx_files import onnx_policy
 from tightrope.policies.pickled import ARCHIVES, PICKLES, load_pickled, runs_code
@@ -36,6 +37,17 @@ def load_policy(
     """
     found = _find(spec, policy_class, onnx_output)
     return as_policy(found) if epsilon is None and sigma is None else softened(found, epsilon=epsilon, sigma=sigma)
+
+
+def named_digest(spec: str) -> str:
+    """A hash of what the words name now: the file's bytes, or the module's source with what it imports from its folder.
+
+    What a module reads while it is imported is not in its source, only in what the policy then does.
+    """
+    if is_table(spec) or spec.lower().endswith(FILES):
+        return files_digest([Path(spec.partition(":")[0] if ".npz:" in spec.lower() else spec)])
+    load_object(spec)
+    return imported_digest(spec.partition(":")[0])
 
 
 def from_name(spec: Any) -> Policy | None:
