@@ -269,3 +269,37 @@ def test_one_episode_is_refused():
     one = tightrope.statistic(logs(random_episodes(1, 3, seed=1), horizon=3))
     with pytest.raises(BoundError, match="at least two episodes; the logs hold 1"):
         replicate([one], Multinomial(), n_resamples=10, seed=0)
+
+
+@pytest.mark.parametrize("scheme", [Multinomial(size=1), *SCHEMES], ids=str)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_negated_rewards_give_negated_replicates(name, scheme):
+    """To the bit: an upper bound is minus the lower bound of the negated rewards."""
+    data = dominated(0.8)
+    made = []
+    for sign in (1.0, -1.0):
+        low, high = sorted((sign * -1.0, sign * 2.0))
+        problem = Problem(replace(data, rewards=sign * data.rewards, reward_range=(low, high)))
+        estimator = ESTIMATORS[name]().anchored("low" if sign > 0 else "high")
+        (result,) = replicate([estimator(problem)], scheme, n_resamples=100, seed=3, standard_errors=True)
+        made.append(result)
+    np.testing.assert_array_equal(made[0].values, -made[1].values)
+    np.testing.assert_array_equal(made[0].standard_errors, made[1].standard_errors)
+
+
+@pytest.mark.parametrize("exponent", [-300, -160, 0, 160, 300])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_float32_does_not_care_about_the_unit_of_rewards(name, exponent):
+    """To the bit, by a power of two: rewards of 1e-46 or 1e46 are no numbers of single precision."""
+    data, factor = dominated(0.3), 2.0**exponent
+    made = []
+    for scaled in (
+        data,
+        replace(data, rewards=factor * data.rewards, reward_range=(-factor, 2 * factor)),
+    ):
+        statistic = ESTIMATORS[name]()(Problem(scaled))
+        options = {"n_resamples": 100, "seed": 3, "precision": "float32", "standard_errors": True}
+        made += replicate([statistic], Multinomial(), **options)
+    np.testing.assert_array_equal(factor * made[0].values, made[1].values)
+    np.testing.assert_array_equal(factor * made[0].standard_errors, made[1].standard_errors)
+    assert np.unique(made[1].values).size > 50

@@ -262,9 +262,10 @@ _GRID = 1.5 * 2.0**52
 def _grid(largest: Array, max_total: int) -> Array:
     """Adding and subtracting this rounds each column so that weights of up to ``max_total`` sum it without error.
 
-    With u the grid's unit and |x| ≤ largest, every partial sum is a multiple of u below 2^53 u.
+    With u the grid's unit and |x| ≤ largest, every partial sum is a multiple of u below 2^53 u. Twice the largest must
+    fit even where a row is a single draw: only then are both signs rounded alike.
     """
-    bound = np.maximum(largest * max_total, np.finfo(np.float64).tiny)
+    bound = np.maximum(largest * max(max_total, 2), np.finfo(np.float64).tiny)
     unit = np.exp2(np.ceil(np.log2(bound)) - 52)
     result: Array = _GRID * unit
     return result

@@ -138,7 +138,8 @@ class GainStatistic:
     def __call__(self, weights: npt.ArrayLike) -> Array:
         """(..., n) weights to (...,) values."""
         rows = weight_rows(weights, self.n_trajectories)
-        result: Array = self.value(rows) - rows @ self.returns / rows.sum(axis=-1)
+        with np.errstate(invalid="ignore"):  # a row of zeros leaves nothing to average
+            result: Array = self.value(rows) - rows @ self.returns / rows.sum(axis=-1)
         return result
 
     @property

@@ -127,6 +127,8 @@ def _to_array(values: Any) -> Any:
     if _has_masked_rows(values):
         return pa.array([row.tolist() if isinstance(row, np.ma.MaskedArray) else row for row in values])
     given = values if isinstance(values, np.ma.MaskedArray) else _whole(values, np.asarray(values))
+    if not isinstance(given, np.ma.MaskedArray):
+        given = given.astype(given.dtype.newbyteorder("="), copy=False)
     if given.ndim == 2 and given.shape[1] and given.dtype.kind in "iufb":
         return pa.FixedSizeListArray.from_arrays(pa.array(given.ravel()), given.shape[1])
     if given.ndim != 1:

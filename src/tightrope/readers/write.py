@@ -20,7 +20,10 @@ _OPEN = ("/dev/fd/", "/dev/std", "/proc/")  # lead to what is open, perhaps to a
 
 
 def write(dataset: TrajectoryDataset, path: str | os.PathLike[str]) -> None:
-    """Write one row per step. The file appears whole or not at all."""
+    """Write one row per step. The file appears whole or not at all.
+
+    Episodes that were cut off are written as such, so reading them again takes ``incomplete="terminate"``.
+    """
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -32,6 +35,12 @@ def write(dataset: TrajectoryDataset, path: str | os.PathLike[str]) -> None:
     }
     if target.suffix not in writers:
         raise DataError(f"{target}: the name must end in {' or '.join(writers)}")
+    if dataset.n_dropped:
+        were = "episode was" if dataset.n_dropped == 1 else "episodes were"
+        raise DataError(
+            f'{dataset.n_dropped} {were} left out of this dataset for being cut off (incomplete="drop"), and no file '
+            "would say so: exact bounds on it would be wrong. Write the logs as they were read without that"
+        )
     table = pa.table(_columns(dataset))
     replace_file(target, lambda temporary: writers[target.suffix](table, temporary))
 
@@ -126,10 +135,14 @@ def _mode(real: Path) -> int:
 
 def _columns(data: TrajectoryDataset) -> dict[str, Any]:
     assert data.episode_ids is not None
-    last = np.zeros(data.n_steps, dtype=bool)
-    last[data.offsets[1:] - 1] = data.terminated
+    ended, cut = np.zeros((2, data.n_steps), dtype=bool)
+    ended[data.offsets[1:] - 1] = data.terminated if data.cut is None else data.terminated & ~data.cut
     columns: dict[str, Any] = {"episode": np.repeat(data.episode_ids, data.lengths), "t": data.times}
-    for name, prefix, values in (("state", "obs", data.states), ("action", "action", data.actions)):
+    for name, prefix, values in (
+        ("state", "obs", data.states),
+        ("action", "action", data.actions),
+        ("next_state", "next_obs", _following(data)),
+    ):
         if values is None:
             continue
         if values.ndim == 1:
@@ -140,5 +153,18 @@ def _columns(data: TrajectoryDataset) -> dict[str, Any]:
     for name, logs in (("behavior_log_prob", data.behavior_log_probs), ("eval_log_prob", data.eval_log_probs)):
         if logs is not None:
             columns[name] = logs
-    columns["terminated"] = last
+    columns["terminated"] = ended
+    if data.cut is not None:
+        cut[data.offsets[1:] - 1] = data.cut
+        columns["truncated"] = cut
     return columns
+
+
+def _following(data: TrajectoryDataset) -> Any:
+    """The state after every step, (N, ...), where that after the last one is known: a model counts it."""
+    if data.final_states is None or data.states is None:
+        return None
+    following = np.roll(data.states, -1, axis=0)
+    following = following.astype(np.promote_types(following.dtype, data.final_states.dtype))
+    following[data.offsets[1:] - 1] = data.final_states
+    return following
