@@ -45,6 +45,7 @@ bias: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -e ".[bench]"
 	$(BIN)/python benchmarks/bootstrap.py --out docs/benchmarks.md
+	$(BIN)/python benchmarks/default.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/wdr.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/tabular.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/regression.py --out docs/benchmarks.md

@@ -15,6 +15,7 @@ from tests.laws.laws import SAMPLING as ESTIMATORS
 from tests.oracle import Episode, random_episodes
 from tightrope.engines import replicate
 from tightrope.errors import BoundError
+from tightrope.kernels import add_weighted_squares
 from tightrope.problem import Problem
 from tightrope.resampling import Bayesian, Multinomial, Poisson, draw_weights
 
@@ -81,6 +82,25 @@ def test_rows_without_the_dominant_trajectories(name, spread, precision):
     effects[weights == 0] = 0.0  # the effect of a trajectory that was not drawn may not fit a float
     errors = np.sqrt(np.sum(weights * effects**2, axis=1) * 40 / 39)
     np.testing.assert_allclose(result.standard_errors[defined], errors[defined], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("horizon", [1, 12, 150])
+def test_standard_errors_by_their_definition(horizon):
+    """√(Σ w (g · x)² B/(B − 1)), whatever the tiles: rows that fill none, and blocks too wide for one chunk."""
+    statistic = tightrope.statistic(arrays(np.full(2100, horizon), horizon, seed=1, spread=0.05))
+    (result,) = replicate([statistic], Multinomial(), n_resamples=300, seed=1, standard_errors=True)
+    weights, columns = draw_weights(2100, 300, rng=1), statistic.make_columns(0, 2100)
+    effects = statistic.combine.gradient(weights @ columns) @ columns.T
+    expected = np.sqrt(np.sum(weights * effects**2, axis=1) * 2100 / 2099)
+    np.testing.assert_allclose(result.standard_errors, expected, rtol=1e-9)
+
+
+def test_a_trajectory_that_was_not_drawn_adds_nothing_however_large_its_effect():
+    weights, effects, squares = np.array([[0.0, 2.0, 1.0]] * 5), np.array([[1e200, 3.0, -1.0]] * 5), np.zeros(5)
+    for effects[:, 0] in (1e200, np.inf, np.nan):
+        squares[:] = 0.5
+        add_weighted_squares(weights, effects, squares)
+        assert squares.tolist() == [19.5] * 5
 
 
 def test_dominated_rows_keep_their_bits(monkeypatch):

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from tightrope.errors import visible
 from tightrope.records import Provenance
 
 PACKAGES = ("tightrope", "numpy", "scipy", "numba", "pyarrow")  # what the numbers may depend on
@@ -17,10 +18,10 @@ def provenance(command: str = "", source: Path | None = None) -> Provenance:
     """Versions as they are now; with a file, its name and the SHA-256 of its content."""
     versions = dict(_versions())
     if source is None or not source.is_file():
-        return Provenance(versions, command, str(source or ""))
+        return Provenance(versions, visible(command), visible(str(source or "")))
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Provenance(versions, command, source.name, digest)
+    return Provenance(versions, visible(command), visible(source.name), digest)
 
 
 @cache  # looking them up takes longer than many an evaluation

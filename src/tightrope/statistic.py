@@ -17,6 +17,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.blas import one_blas_thread
+from tightrope.checks import numbers
 from tightrope.dataset import Array
 from tightrope.errors import TightropeError
 
@@ -60,7 +62,7 @@ class FittedStatistic(Statistic, Protocol):
 
 def weight_rows(weights: npt.ArrayLike, n: int) -> Array:
     """Weights as an array (..., n), checked."""
-    rows = np.asarray(weights, dtype=np.float64)
+    rows = numbers("weights", weights, TightropeError)
     if rows.shape[-1:] != (n,):
         raise TightropeError(f"weights have shape {rows.shape}; one weight per trajectory, (..., {n}), expected")
     if not (np.isfinite(rows) & (rows >= 0)).all():
@@ -89,11 +91,12 @@ class SumStatistic:
     make_columns: Callable[[int, int], Array]  # episodes start..stop to (stop - start, columns)
     combine: Combine
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """How many columns are summed."""
         return max(int(part.stop) for part in self.fields.values())
 
+    @one_blas_thread
     def __call__(self, weights: npt.ArrayLike) -> Array:
         """(..., n) weights to (...,) values; NaN where the weights leave the statistic undefined."""
         rows = weight_rows(weights, self.n_trajectories)
@@ -144,12 +147,14 @@ class SumStatistic:
         return self._influence
 
     @cached_property
+    @one_blas_thread
     def _influence(self) -> Array:
         slope = self.combine.gradient(self.summary.sums)
         parts = [columns @ slope for _, _, columns in self.chunks()]
         result: Array = self.n_trajectories * np.concatenate(parts)
         return result
 
+    @one_blas_thread
     def leave_one_out(self) -> Array:
         """The value without each trajectory in turn, (n,): its own sums subtracted, no second fit.
 

@@ -64,13 +64,13 @@ class Columns:
             raise DataError(self.broken[name])
         column = self.table[name]
         if column.null_count:
-            missing_rows = np.asarray(column.is_null())
-            first = int(np.argmax(missing_rows if self.order is None else missing_rows[self.order]))
-            raise DataError(
-                f"column {name!r} has no value (missing or NaN) at {self.where(first)}; every row needs one"
-            )
+            self._refuse_missing(name, np.asarray(column.is_null()))
         values = self._vectors(name, column) if _is_list(column.type) else self._scalars(name, column)
         return values if self.order is None else values[self.order]
+
+    def _refuse_missing(self, name: str, rows: BoolArray) -> None:
+        first = int(np.argmax(rows if self.order is None else rows[self.order]))
+        raise DataError(f"column {name!r} has no value (missing or NaN) at {self.where(first)}; every row needs one")
 
     def _scalars(self, name: str, column: Any) -> Values:
         try:
@@ -99,9 +99,11 @@ class Columns:
                 f"{lengths[row]} in row {row}; every row needs the same number of components"
             )
         flat = pc.list_flatten(column)
-        if flat.null_count or _is_list(flat.type):
-            what = "lists within lists" if _is_list(flat.type) else "lists with missing values"
-            raise DataError(f"column {name!r} holds {what}; every row needs a plain list of numbers")
+        if _is_list(flat.type):
+            raise DataError(f"column {name!r} holds lists within lists; every row needs a plain list of numbers")
+        if flat.null_count:
+            hidden = np.asarray(flat.is_null()).reshape(len(lengths), -1)
+            self._refuse_missing(name, np.logical_or.reduce(hidden, axis=1))
         return self._scalars(name, flat).reshape(len(lengths), -1)
 
     def integers(self, role: str) -> IntArray:
