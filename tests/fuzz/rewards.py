@@ -20,7 +20,7 @@ def with_rewards(rng: Rng, episodes: list[Episode]) -> list[Episode]:
     sign = int(rng.choice([-1, 0, 1]))
     size = 1.0
     if kind in ("real", "constant") and rng.random() < 0.25:
-        size = float(10.0 ** rng.integers(-140, 71))
+        size = float(10.0 ** rng.integers(-85, 86))
     draw = {
         "real": lambda k: rng.normal(size=k) * size,
         "whole": lambda k: rng.integers(-100, 101, size=k).astype(float),
