@@ -82,7 +82,7 @@ def random_dress(rng: Rng, question: Question, folder: Path) -> Dress:
     _behavior(rng, question, columns, dress)
     asked = dress.policy is not None or "behavior" in dress.options  # objects know the actions by number
     if not asked and question.kind != "gaussian" and rng.random() < 0.4:
-        columns["action"] = _labels(rng, columns["action"])
+        columns["action"] = _labels(rng, columns["action"], kind)
         dress.exact &= not question.estimated  # actions are counted in the order of their names
         dress.parts.append(f"actions: {'text' if columns['action'].dtype.kind == 'U' else 'other numbers'}")
         dress.modelled = False
@@ -144,12 +144,12 @@ def _behavior(rng: Rng, question: Question, columns: Columns, dress: Dress) -> N
 # -- names and labels --------------------------------------------------------------------------------------------------
 
 
-def _labels(rng: Rng, actions: np.ndarray) -> np.ndarray:
-    """Other names for the actions."""
-    kind = int(rng.integers(3))
-    if kind == 0:
+def _labels(rng: Rng, actions: np.ndarray, kind: str) -> np.ndarray:
+    """Other names for the actions; what looks like a number in a CSV file is one."""
+    chosen = int(rng.integers(2 if kind == "csv" else 3))
+    if chosen == 0:
         return actions + int(rng.choice([-7, 100, 2**40]))
-    words = ["left", "rechts, ü", "日本", "a b", "-"] if kind == 1 else ["01", "02", "1e5", "-3", "7.0"]
+    words = ["left", "rechts, ü", "日本", "a b", "-"] if chosen == 1 else ["01", "02", "1e5", "-3", "7.0"]
     return np.array(words)[actions]
 
 
