@@ -135,12 +135,13 @@ def ratios(name: str, repeats: int) -> dict[str, list[float]]:
     return {state: np.median(rounds, axis=0).tolist() for state, rounds in found.items()}
 
 
-def render(results: dict[str, dict[str, list[float]]], repeats: int) -> str:
+def render(results: dict[str, dict[str, list[float]]], repeats: int, load: float) -> str:
     lines = [
         f"## Default threads against one thread: `evaluate` on {os.cpu_count()} cores, {repeats} rounds",
         "",
         "How many times as long as with `OMP_NUM_THREADS=1` the same call takes with the threads that libraries choose",
-        "by themselves: 1 is as fast, above it slower. Busy: beside one other process that spins.",
+        "by themselves: 1 is as fast, above it slower. Busy: beside one other process that spins. Others' processes",
+        f"blur wall times more than CPU times; the load average was {load:.1f} when this began.",
         "",
         "| `evaluate` | quiet, wall time | quiet, CPU time | busy, wall time | busy, CPU time |",
         "|---|---:|---:|---:|---:|",
@@ -161,12 +162,12 @@ def main() -> None:
     if options.case:
         once(options.case)
         return
-    results = {}
+    results, load = {}, os.getloadavg()[0]
     for number, name in enumerate(CASES):
         if options.only is None or number in options.only:
             print(f"{name} ...", flush=True)
             results[name] = ratios(name, options.repeats)
-    publish(render(results, options.repeats), options.out)
+    publish(render(results, options.repeats, load), options.out)
 
 
 if __name__ == "__main__":
