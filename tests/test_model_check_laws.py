@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
-from tightrope import TrajectoryDataset
-from tightrope.domains import small
+from tests.models import systems
+from tightrope import TrajectoryDataset, evaluate
+from tightrope.domains import situations, small
 from tightrope.estimators import WDR
 from tightrope.estimators.doubly_robust import held_out_values, td_errors
 from tightrope.model_check import _memory, check_model
+from tightrope.models import LinearModel
+from tightrope.models.likelihood import misfit
 from tightrope.problem import Problem
 
 
@@ -66,3 +71,39 @@ def test_what_time_explains_is_no_memory():
     assert sum(p < 0.05 for p in tails) <= 5  # 6 or more of 30 have probability 0.3 %
     assert min(tails) > 1e-3
     assert _memory(*reached_twice((0.9, 0.1), np.random.default_rng(0), remembers=True)) < 1e-3
+
+
+def test_the_smallest_of_several_p_values_is_multiplied_by_their_number(monkeypatch):
+    """A state of two numbers is two targets, and the smaller of two p-values is no p-value itself."""
+    tails = iter([0.5, 0.03])
+    monkeypatch.setattr(import_module(misfit.__module__), "score_test", lambda *_: next(tails))
+    problem = Problem(systems.logs(30, seed=0), systems.CANDIDATE)
+    assert misfit(LinearModel(reward=systems.linear_reward).prepare(problem, anchor="low")) == pytest.approx(2 * 0.03)
+
+
+def test_pairs_that_one_trajectory_holds_by_hand():
+    """Three episodes stay in state 0, one in state 1, on which a quarter of the candidate's steps fall: however often
+    the one trajectory visits it, it alone holds that pair.
+    """
+    data = TrajectoryDataset(
+        offsets=np.array([0, 2, 4, 6, 8]),
+        rewards=np.zeros(8),
+        terminated=np.zeros(4, dtype=bool),
+        horizon=2,
+        states=np.array([0, 0, 0, 0, 0, 0, 1, 1]),
+        actions=np.zeros(8, dtype=int),
+    )
+    check = check_model(Problem(data, np.ones((2, 1))), "tabular", "low", effective=0.0)
+    assert (check.unseen_mass, check.fragile_mass) == (0.0, 0.25)
+    assert "fragile-pairs: 25.0%" in " ".join(check.warnings)
+    twice = check_model(Problem(data.take([0, 1, 2, 3, 3]), np.ones((2, 1))), "tabular", "low", effective=0.0)
+    assert twice.fragile_mass == 0.0  # a copy is another trajectory
+
+
+def test_a_robust_bound_hears_that_its_model_is_contradicted():
+    """Part of the state is hidden: the process is not Markov in what is logged, on which exactness rests."""
+    made = next(one for one in situations() if one.observe is not None)
+    data = made.logs(400, rng=np.random.default_rng(1))
+    result = evaluate(data, made.candidate, estimators=["mb"], methods=["robust"], strict=True)
+    assert any(text.startswith("model-contradicted") for text in result.bounds[0].warnings)
+    assert result.believe == ()

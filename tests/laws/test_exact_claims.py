@@ -8,7 +8,7 @@ from scipy import stats
 
 import tightrope
 from tests.laws.laws import logs
-from tests.oracle import random_episodes
+from tests.oracle import Episode, random_episodes
 from tightrope.bounds import METHODS
 from tightrope.bounds.base import is_exact
 from tightrope.bounds.robust import robust_bound, start_radius
@@ -143,3 +143,13 @@ def test_strict_holds_for_gains_too():
     none = ask(["studentized"], True)
     assert none.gains == ()
     assert none.verdict.kind == "broken"
+
+
+def test_an_estimate_beyond_the_range_is_told():
+    """Two episodes of ratio 3 that earned 1 of 1: the unweighted mean is 3, which no candidate can earn."""
+    data = logs([Episode([1.0], [0.25], [0.75], True)] * 2, horizon=1, reward_range=(0.0, 1.0))
+    told = tightrope.lower_bound(data, estimator="is", method="betting").warnings
+    assert [text.split(":")[0] for text in told].count("impossible-estimate") == 1
+    within = logs([Episode([1.0], [0.25], [0.25], True)] * 2, horizon=1, reward_range=(0.0, 1.0))
+    told = tightrope.lower_bound(within, estimator="is", method="betting").warnings
+    assert not [text for text in told if text.startswith("impossible")]
