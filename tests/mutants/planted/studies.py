@@ -1,0 +1,122 @@
+"""Studies: seeds, counting of errors, what is kept on disk."""
+
+from tests.mutants.planting import Mutant, Topic
+
+TOPIC = Topic(
+    "Studies",
+    "test_summary test_coverage_study test_runner test_reproduction",
+    (
+        Mutant(
+            "upper bounds are wrong where they are right",
+            "is_wrong",
+            "bounds < true_value - slack",
+            "bounds > true_value - slack",
+            "test_wrong_is_beyond_two_standard_errors_of_the_truth_and_rounding",
+        ),
+        Mutant(
+            "the error of a simulated truth is not allowed for",
+            "is_wrong",
+            "2 * true_value_error",
+            "0 * true_value_error",
+            "test_wrong_is_beyond_two_standard_errors_of_the_truth_and_rounding",
+        ),
+        Mutant(
+            "Clopper and Pearson's interval at 90 %",
+            "clopper_pearson",
+            "(1 - confidence) / 2",
+            "1 - confidence",
+            "test_clopper_pearson_by_its_definition",
+        ),
+        Mutant(
+            "the lower end of the interval is that of one error more",
+            "clopper_pearson",
+            "betaincinv(errors, trials - errors + 1, tail)",
+            "betaincinv(errors + 1, trials - errors, tail)",
+            "test_clopper_pearson_by_its_definition",
+        ),
+        Mutant(
+            "data sets without a bound count as right",
+            "line",
+            "errors / count if count else np.nan",
+            "errors / len(values) if count else np.nan",
+            "test_counts_and_means_by_hand",
+        ),
+        Mutant(
+            "the mean of valid bounds holds the wrong ones",
+            "line",
+            "finite & ~wrong",
+            "finite",
+            "test_counts_and_means_by_hand",
+        ),
+        Mutant(
+            "all trials see the same data",
+            "run_trial",
+            "[study.seed, *domain.name.encode(), trial.n, trial.number]",
+            "[study.seed, *domain.name.encode(), trial.n]",
+            "test_trials_are_independent_and_follow_the_seed",
+        ),
+        Mutant(
+            "a study ignores its seed",
+            "run_trial",
+            "[study.seed, *domain.name.encode(), trial.n, trial.number]",
+            "[0, *domain.name.encode(), trial.n, trial.number]",
+            "test_trials_are_independent_and_follow_the_seed",
+        ),
+        Mutant(
+            "an advised upper bound that there is not counts as wrong",
+            "_advised",
+            '-np.inf if side == "lower" else np.inf',
+            "-np.inf",
+            "test_runner",
+        ),
+        Mutant(
+            "the tables count errors of upper bounds on the wrong side",
+            "Cell.count",
+            "values < true_value - slack",
+            "values > true_value + slack",
+            "test_errors_are_counted_on_the_right_side",
+        ),
+        Mutant(
+            "data sets of the tables repeat",
+            "run",
+            "[*task.problem.encode(), task.n, trial]",
+            "[*task.problem.encode(), task.n]",
+            "test_coverage_study",
+        ),
+        Mutant(
+            "damaged records of trials are believed",
+            "_parse",
+            'check != b"%08x" % zlib.crc32(text)',
+            "False",
+            "test_a_torn_record_is_cut_off_and_a_damaged_one_left_out",
+        ),
+        Mutant(
+            "results of another configuration are mixed in",
+            "_compare",
+            "",
+            "return None",
+            "test_a_folder_of_another_configuration_is_refused_with_the_difference",
+        ),
+        Mutant(
+            "a claim that holds in part has come out",
+            "_graded",
+            '"came out" if all(good) else "partly" if any(good) else "did not"',
+            '"came out" if any(good) else "did not"',
+            "test_a_claim_fails_where_it_should test_reproduction",
+        ),
+        Mutant(
+            "an error rate of twice the level holds it",
+            "_holds",
+            "line.error_low <= LEVEL and line.error_rate <= 2 * LEVEL",
+            "True",
+            "test_reproduction",
+        ),
+        Mutant(
+            "the mean's interval is one standard error wide",
+            "average",
+            "_TWO_SIDED * float(values.std(ddof=1))",
+            "float(values.std(ddof=1))",
+            "test_counts_and_means_by_hand",
+        ),
+    ),
+)
