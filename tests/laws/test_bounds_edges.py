@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -25,6 +26,14 @@ def test_bca_without_a_level_takes_the_lowest_replicate():
     value, told = BCa().lower(found, delta=0.001)
     assert value == 1.0
     assert [text.split(":")[0] for text in told] == ["bca-clipped", "bca-degenerate", "few-resamples"]
+
+
+def test_bca_leaves_no_bound_above_undefined_replicates():
+    """An estimate above nearly all replicates lifts the level from 0.1 to 0.8, past the twelve that have no value."""
+    values = np.where(np.arange(100) < 12, np.nan, 1.0 + np.arange(100) / 100)
+    found = Replicates(9, 1.9, values, leave_one_out=np.linspace(0.0, 1.0, 9))
+    assert BCa().lower(found, delta=0.1)[0] == -np.inf
+    assert BCa().lower(replace(found, values=np.nan_to_num(values, nan=0.9)), delta=0.1)[0] > 1.7
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
