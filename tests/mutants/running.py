@@ -126,10 +126,10 @@ def run_tests(nodes: Sequence[str], path: Path) -> Outcome:
                 return Outcome("timeout", why=f"after {TIMEOUT} s")
     if process.returncode == 0:
         return Outcome("survived")
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)(?: - (.*))?", output, flags=re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+::\w+)(.*)", output, flags=re.MULTILINE)
     if process.returncode != FAILED or failed is None:
         return Outcome("broken", why=output[-2000:])
-    why = failed[2] or ""
+    why = failed[2].partition(" - ")[2]  # after the parameters
     return Outcome("broken" if any(name in why for name in NO_MISTAKE) else "noticed", failed[1], why)
 
 

@@ -160,9 +160,7 @@ def test_tests_are_found_by_name_wherever_they_are(tmp_path):
 def test_a_page_by_hand():
     """One noticed, one that nobody can notice."""
     one, two = (Mutant(f"{word} | mistake", "f", "a", "b", "test_x", why) for word, why in (("a", ""), ("b", "same")))
-    text = page(
-        [Topic("Things", "", (one, two))], {one: Outcome("noticed", "t.py::test_x[1]"), two: Outcome("survived")}
-    )
+    text = page([Topic("Things", "", (one, two))], {one: Outcome("noticed", "t.py::test_x"), two: Outcome("survived")})
     assert "2 mistakes" in text
     assert "1 are noticed, 1 is declared equivalent" in text
     assert "| a \\| mistake | `f` | `test_x` |" in text

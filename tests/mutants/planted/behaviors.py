@@ -112,7 +112,7 @@ TOPIC = Topic(
             "TabularBehavior.prepare",
             "self.timed",
             "False",
-            "test_behaviors test_behavior_estimates",
+            "test_slow_definition",
         ),
         Mutant(
             "Kolmogorov's distance looks to one side",

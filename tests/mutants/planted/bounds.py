@@ -47,7 +47,7 @@ TOPIC = Topic(
             "_bias",
             "0.5 * (np.abs(off) <= tie).sum()",
             "(np.abs(off) <= tie).sum()",
-            "test_bca_counts_ties_by_halves_whatever_the_rounding",
+            "test_bca_edges",
         ),
         Mutant(
             "BCa's acceleration has the wrong sign",
@@ -74,8 +74,8 @@ TOPIC = Topic(
             "BCa is lifted above undefined replicates",
             "BCa.lower",
             "replicates.n_undefined >= rank(delta, size)",
-            "False",
-            "test_bca_is_not_lifted_above_undefined_replicates",
+            "replicates.n_undefined >= size and rank(delta, size)",
+            "test_bca_leaves_no_bound_above_undefined_replicates",
         ),
         Mutant(
             "BCa without a valid level takes the nominal one",

@@ -237,14 +237,14 @@ TOPIC = Topic(
             "MB.anchored",
             "replace(self, anchor=anchor)",
             "self",
-            "test_models test_situations",
+            "test_integer_weights_include_the_refit",
         ),
         Mutant(
             "DR and WDR keep the lower bound's side for an upper bound",
             "_DoublyRobust.anchored",
             "replace(self, anchor=anchor)",
             "self",
-            "test_models test_situations",
+            "test_integer_weights_include_the_refit",
         ),
         Mutant(
             "beyond a few thousand trajectories leaving one out moves the wrong way",
@@ -258,7 +258,7 @@ TOPIC = Topic(
             "ModelStatistic._influence",
             "self._others.mean() - self._others",
             "self._others - self._others.mean()",
-            "test_behaviors test_models",
+            "test_influence_is_the_derivative",
         ),
         Mutant(
             "a model's standard errors divide by m instead of m − 1",

@@ -74,7 +74,7 @@ TOPIC = Topic(
             "Work._exact",
             '[text for text in self.found.warnings if text.startswith("mean-ratio")]',
             "[]",
-            "test_diagnostics test_advice",
+            "test_advice_is_right_in_each_situation",
         ),
         Mutant(
             "the robust bound takes the starts as known",
@@ -137,7 +137,7 @@ TOPIC = Topic(
             "_rewards",
             "np.where(counts.visits > 0, sign * counts.reward_sums / visits, floor)",
             "sign * counts.reward_sums / visits",
-            "test_robust_bound",
+            "test_unvisited_pairs_are_the_worst",
         ),
         Mutant(
             "an upper bound's pairs never logged earn the least",

@@ -11,7 +11,7 @@ TOPIC = Topic(
             "_sums",
             "RatioSum(np.append(combine.coefficients, -1.0), combine.constant)",
             "RatioSum(np.append(combine.coefficients, -1.0))",
-            "test_it_is_the_difference_under_every_weight",
+            "test_exact_values_are_never_negative_and_average_to_the_gain",
         ),
         Mutant(
             "the behaviour policy's value is added",

@@ -120,7 +120,7 @@ TOPIC = Topic(
             "AGAINST_MODEL",
             '"model-contradicted"',
             '"model-confirmed"',
-            "test_situations",
+            "test_a_regression_of_the_wrong_shape_is_not_advised",
         ),
         Mutant(
             "one skewed estimator does not speak against those that share its weights",

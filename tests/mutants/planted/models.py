@@ -18,7 +18,7 @@ TOPIC = Topic(
             "bias_bound",
             "(min(low, 0.0), max(high, 0.0))",
             "(low, high)",
-            "test_model_bias",
+            "test_ranges",
         ),
         Mutant(
             "the bias bound is not discounted",
@@ -60,7 +60,7 @@ TOPIC = Topic(
             "model_error",
             "weights if self_normalised else np.full(horizon, float(n))",
             "np.full(horizon, float(n))",
-            "test_errors_against_a_loop",
+            "test_errors_by_hand",
         ),
         Mutant(
             "densities are called a bound",

@@ -39,7 +39,7 @@ TOPIC = Topic(
             "epsilon_softened",
             "(1.0 - epsilon, epsilon)",
             "(epsilon, 1.0 - epsilon)",
-            "test_log_prob test_soften",
+            "test_log_prob",
         ),
         Mutant(
             "probabilities of another library's policy are taken for logits",
@@ -102,7 +102,7 @@ TOPIC = Topic(
             "EnvironmentDomain._behavior_truth",
             "self.behavior",
             "self.candidate",
-            "test_measure",
+            "test_the_true_value_by_rollouts_agrees_with_the_exact_one",
         ),
     ),
 )

@@ -98,7 +98,7 @@ TOPIC = Topic(
             "SimulatorValues.values",
             "weights @ self.start_values / weights.sum(axis=1)",
             "np.full(len(weights), self.start_values.mean())",
-            "test_simulator",
+            "test_a_simulator_by_hand",
         ),
         Mutant(
             "cubes of the polynomial model are squares again",
@@ -112,7 +112,7 @@ TOPIC = Topic(
             "_following",
             "known[last] = np.isfinite(final).all(axis=1)",
             "known[last] = True",
-            "test_regression test_simulator",
+            "test_refits_are_weighted_least_squares",
         ),
     ),
 )

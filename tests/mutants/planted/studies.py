@@ -67,7 +67,7 @@ TOPIC = Topic(
             "_advised",
             '-np.inf if side == "lower" else np.inf',
             "-np.inf",
-            "test_runner",
+            "test_the_bound_that_is_advised_has_a_line_of_its_own",
         ),
         Mutant(
             "the tables count errors of upper bounds on the wrong side",
@@ -81,7 +81,21 @@ TOPIC = Topic(
             "run",
             "[*task.problem.encode(), task.n, trial]",
             "[*task.problem.encode(), task.n]",
-            "test_coverage_study",
+            "test_no_two_data_sets_are_alike",
+        ),
+        Mutant(
+            "data sets of the study of estimated behaviour policies repeat",
+            "run",
+            "[*task.problem.encode(), task.n, trial, 7]",
+            "[*task.problem.encode(), task.n, 7]",
+            "test_no_two_data_sets_are_alike",
+        ),
+        Mutant(
+            "data sets of the study of models repeat",
+            "run",
+            "[*task.problem.encode(), task.n, trial, 3]",
+            "[*task.problem.encode(), task.n, 3]",
+            "test_no_two_data_sets_are_alike",
         ),
         Mutant(
             "damaged records of trials are believed",
@@ -102,14 +116,14 @@ TOPIC = Topic(
             "_graded",
             '"came out" if all(good) else "partly" if any(good) else "did not"',
             '"came out" if any(good) else "did not"',
-            "test_a_claim_fails_where_it_should test_reproduction",
+            "test_a_claim_fails_where_it_should",
         ),
         Mutant(
             "an error rate of twice the level holds it",
             "_holds",
             "line.error_low <= LEVEL and line.error_rate <= 2 * LEVEL",
             "True",
-            "test_reproduction",
+            "test_the_cliff_claims_on_made_up_results",
         ),
         Mutant(
             "the mean's interval is one standard error wide",

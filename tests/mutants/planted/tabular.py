@@ -11,14 +11,14 @@ TOPIC = Topic(
             "fold",
             "chance = probs[states[r], action]",
             "chance = 1.0 / n_actions",
-            "test_value_by_hand",
+            "test_reward_seen_but_nothing_after_it",
         ),
         Mutant(
             "action values are averaged evenly instead of by the candidate",
             "state_values",
             "chance = probs[state, action]",
             "chance = 1.0 / n_actions",
-            "test_control_variates_by_hand",
+            "test_control_variates",
         ),
         Mutant(
             "the value in the model is not discounted",
@@ -41,7 +41,7 @@ TOPIC = Topic(
             "load(rewards, pair) + 0.0 * missing",
             "test_unseen_pairs_by_hand",
         ),
-        Mutant("smoothing adds nothing", "normalize", "arcs[:] = pseudo", "arcs[:] = 0.0", "test_tabular_choices"),
+        Mutant("smoothing adds nothing", "normalize", "arcs[:] = pseudo", "arcs[:] = 0.0", "test_smoothing_by_hand"),
         Mutant(
             "the model counts ends at the horizon and not going on",
             "_following",
@@ -54,7 +54,7 @@ TOPIC = Topic(
             "TabularModel._reward",
             'low if anchor == "low" else high',
             "low",
-            "test_tabular test_models",
+            "test_unseen_pairs_by_hand",
         ),
         Mutant(
             "corrections at once forget γ",
