@@ -72,9 +72,12 @@ class Package:
         if len(places) != 1:
             raise MisplacedError(self._why(mutant, len(places)))
         tree = ast.parse(self._sources[places[0]])
+        before = ast.dump(tree)
         for name, node in _named(tree):
             if name == mutant.where:
                 swap.visit(node)
+        if ast.dump(tree) == before:
+            raise MisplacedError(f"{mutant.mistake!r} changes nothing: {mutant.put!r} is what stands there")
         return Planted(places[0], ast.fix_missing_locations(tree))
 
     def _why(self, mutant: Mutant, count: int) -> str:
@@ -111,17 +114,13 @@ def _named(parent: ast.AST, prefix: str = "") -> Iterator[tuple[str, Definition]
 
 
 def _swap(mutant: Mutant) -> _Swap:
-    """What makes the mistake; refuses one that changes nothing."""
+    """What makes the mistake."""
     find, put = _expression(mutant.find), _expression(mutant.put)
     if not mutant.find:
         return _SwapAll([], [put] if put is not None else ast.parse(mutant.put).body)
     if find is not None and put is not None:
-        swap = _Swap([find], [put])
-    else:
-        swap = _Swap(ast.parse(mutant.find).body, ast.parse(mutant.put).body)
-    if swap.find == [ast.dump(node) for node in swap.put]:
-        raise MisplacedError(f"{mutant.mistake!r} changes nothing: {mutant.put!r} is what stands there")
-    return swap
+        return _Swap([find], [put])
+    return _Swap(ast.parse(mutant.find).body, ast.parse(mutant.put).body)
 
 
 class _Swap(ast.NodeTransformer):

@@ -123,6 +123,7 @@ def test_a_place_is_found_by_name_and_expression(package, where, find, put, line
         ("Thing.value", "x", "y", "holds 'x' 2 times instead of once"),
         ("value", "x", "y", "holds 'x' 2 times"),
         ("Thing.value", "x + 1", "x+1", "changes nothing"),
+        ("LIMIT", "", "0.5", "changes nothing"),
     ],
 )
 def test_what_has_no_place_is_said(package, where, find, put, why):
