@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from tightrope.domains import small
 from tightrope.experiments import coverage
-from tightrope.report.coverage import Cell, clopper_pearson, render
+from tightrope.report.coverage import Cell, clopper_pearson, render, render_gains
 
 
 def test_clopper_pearson_by_its_definition():
@@ -49,3 +50,20 @@ def test_a_small_study_renders_every_pair():
     assert "| is | betting |" in page
     assert "| advice |" in page
     assert "| clinic | 0.571 | is | 30 |" in page
+
+
+def test_gains_are_held_against_the_true_gain():
+    """Swapping the policies swaps the sign of the truth; both sides and the advised bound have their rows."""
+    name = "clinic, swapped"
+    assert small(name).true_value == small("clinic").behavior_value
+    results = {n: coverage.run(coverage.Task(name, n, range(3), ("t", "betting"), about="gain")) for n in (20, 40)}
+    cells = [cell for n, found in results.items() for cell in coverage.cells(name, n, found, "gain")]
+    assert all(cell.true_value == pytest.approx(0.4859 - 0.57125) for cell in cells)
+    assert {(cell.estimator, cell.method, cell.side) for cell in cells} >= {
+        ("is", "betting", "lower"),
+        ("wdr", "t", "upper"),
+        ("advice", "", "lower"),
+    }
+    page = render_gains(cells, abouts={name: "the other way round"}, nominal=0.05, trials=3)
+    assert "True gain -0.0854" in page
+    assert "| advice |" in page

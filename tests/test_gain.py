@@ -87,6 +87,8 @@ def test_bounds_are_those_of_the_same_resamples():
     weights = tightrope.draw_weights(300, 400, rng=0)
     values = weights @ (ratios * data.returns) / (weights @ ratios) - weights @ data.returns / 300
     lower, upper = result.gains
+    assert lower.about == upper.about == "gain"
+    assert str(lower).startswith("gain ≥")
     assert lower.value == pytest.approx(np.sort(values)[19], rel=1e-9)  # the 20th of 400
     assert upper.value == pytest.approx(np.sort(values)[-20], rel=1e-9)
     apart = result.bounds[0].value - data.returns.mean()  # as if the behaviour policy's value were known
@@ -116,18 +118,3 @@ def test_an_unknown_baseline_is_refused():
     made = small("clinic")
     with pytest.raises(BoundError, match="baseline is 'zero'"):
         tightrope.evaluate(made.logs(10, rng=np.random.default_rng(0)), made.candidate, baseline="zero")
-
-
-@pytest.mark.parametrize("name", ["bonus", "decline"])
-def test_exact_bounds_on_the_gain_hold(name):
-    """Forty logs: at 5 % each, more than 5 wrong ones have probability 1.4 %; betting is far below its level."""
-    made = small(name)
-    truth = made.true_value - made.mdp.value(made.behavior)
-    wrong = 0
-    for seed in range(40):
-        data = made.logs(50, rng=np.random.default_rng(seed))
-        result = tightrope.evaluate(
-            data, made.candidate, estimators=["is"], methods=["betting"], baseline="behavior", strict=True
-        )
-        wrong += sum(bound.value > truth if bound.side == "lower" else bound.value < truth for bound in result.gains)
-    assert wrong <= 4

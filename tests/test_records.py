@@ -54,6 +54,7 @@ OVERLAP = Overlap(
     pareto_k=None,
     mean_ratio=inf,
     mean_ratio_error=inf,
+    mean_ratio_evidence=inf,
     unlogged_mass=None,
     infinite_variance=True,
     warnings=("one-trajectory: 90%",),

@@ -91,8 +91,8 @@ def test_an_estimated_behaviour_policy_has_its_section():
 def test_a_gain_is_said_with_its_bounds():
     result = report_of("gain")
     told = words_of(result.to_html())
-    assert len(result.gains) == 2
-    for bound in result.gains:
+    assert len(result.believed_gains) == 2
+    for bound in result.believed_gains:
         sign = "≥" if bound.side == "lower" else "≤"
         assert f"bound on the gain, 95%, approximate {sign} {short(bound.value, 5)}" in told
     assert "Threshold of the gain 0 " in told

@@ -70,6 +70,7 @@ def test_at_the_threshold_itself_only_one_answer_is_wrong():
 def test_a_bound_that_rests_on_a_model_says_so():
     told = verdict([Bound(-1.0, "lower", 0.95, 0.5, "mb", "bca", "approximate")], "", threshold=-2.0)
     assert "The lower bound rests on a model alone." in told.text
+    assert "tends to 0.05 as the logs grow if the model's form is right" in told.text  # a wrong one errs for ever
     robust = verdict([Bound(-1.0, "lower", 0.95, 0.5, "mb", "robust", "exact")], "", threshold=-2.0)
     assert "model alone" not in robust.text  # it holds for every model that the logs leave possible
 
@@ -77,6 +78,7 @@ def test_a_bound_that_rests_on_a_model_says_so():
 def test_an_estimated_behaviour_policy_is_said():
     told = verdict([replace(LOWER, behavior="tabular")], "", threshold=None)
     assert "The behaviour policy was estimated from the same logs (tabular)." in told.text
+    assert "as the logs grow if the estimate of the behaviour policy has the right form" in told.text
 
 
 def test_no_bound_gives_the_advice_instead():

@@ -141,7 +141,7 @@ def _believe_approximate(
 ) -> tuple[str, int | None]:
     chosen, skewed = mine[sound], sorted(_skewed(mine))
     if exact is not None and (mine[exact].value - chosen.value) * (1 if chosen.side == "lower" else -1) >= 0:
-        return f"Believe {_name(mine[exact])}, which holds at any n and is no looser than the approximate ones.", exact
+        return f"Believe {_name(mine[exact])}, which holds at any n and is no looser than {_name(chosen)}.", exact
     also = f" If it must hold without approximation: {_name(mine[exact])}." if exact is not None else ""
     out = f" (skew rules out {', '.join(skewed)})" if skewed else ""
     return (
@@ -197,7 +197,7 @@ def _place(method: str, order: Sequence[str]) -> int:
 
 def _name(bound: Bound) -> str:
     sign = "≥" if bound.side == "lower" else "≤"
-    said = f"value {sign} {bound.value:.4g} at {bound.confidence:.4g}, {bound.guarantee}"
+    said = f"{bound.about} {sign} {bound.value:.4g} at {bound.confidence:.4g}, {bound.guarantee}"
     return f"{bound.estimator} with {bound.method} ({said}{estimated_behavior(bound)})"
 
 
@@ -220,7 +220,7 @@ def reasons(
     if check is not None:
         lines.append(_model_line(check))
         lines += _bias_line(check, bounds, summary)
-    return (*lines, *_sensitivity_line(bounds), *_direction_line(summary, bounds))
+    return (*lines, *_sensitivity_line(bounds))
 
 
 def _overlap_line(found: Overlap, n: int) -> str:
@@ -254,7 +254,7 @@ def _model_line(check: ModelCheck) -> str:
 
 def _bias_line(check: ModelCheck, bounds: Sequence[Bound], summary: Summary) -> list[str]:
     """MB's bound, moved by the most that the model's bias can be: "Bootstrapping with Models", after Corollary 2."""
-    if check.bias_bound is None:
+    if check.bias_bound is None or summary.horizon == 1:  # after one step nothing follows that could be wrong
         return []
     mine = [b for b in bounds if b.estimator == "mb" and b.guarantee == "approximate" and np.isfinite(b.value)]
     moved = [
@@ -282,24 +282,4 @@ def _sensitivity_line(bounds: Sequence[Bound]) -> list[str]:
     return [
         f"sensitivity: weighted doubly robust is {with_model.estimate:.4g} ± {with_model.standard_error:.2g} with the "
         f"model and {without.estimate:.4g} ± {without.standard_error:.2g} without it (pdwis)"
-    ]
-
-
-def _direction_line(summary: Summary, bounds: Sequence[Bound]) -> list[str]:
-    """Whether the candidate looks better than the behaviour policy, and what that means for a weighted estimator.
-
-    In small samples such an estimator leans towards the behaviour policy's own value ("Bootstrapping with Models",
-    Discussion, where the inequality is printed the wrong way round).
-    """
-    weighted = [bound for bound in bounds if bound.estimator in ("wis", "pdwis", "wdr")]
-    if not weighted:
-        return []
-    gap = weighted[-1].estimate - summary.return_mean
-    noise = float(np.hypot(weighted[-1].standard_error or 0.0, summary.return_error))
-    if abs(gap) <= 2 * noise:
-        return ["direction: the candidate's value is not told apart from the behaviour policy's own"]
-    safe = (gap > 0) == (weighted[-1].side == "lower")
-    return [
-        f"direction: the candidate looks {'better' if gap > 0 else 'worse'} than the behaviour policy; weighted "
-        f"estimators lean towards the latter when n is small, here the {'safe' if safe else 'unsafe'} side"
     ]

@@ -183,7 +183,8 @@ def evaluate(
             "seed": settings.seed,
             "behavior": "logged" if problem.behavior is None else problem.behavior.name,
         },
-        gains=tuple(gained[index] for index in improved),
+        gains=tuple(gained),
+        believe_gains=improved,
         verdict=verdict(
             [gained[index] for index in improved] if baseline else [bounds[index] for index in believe],
             why,

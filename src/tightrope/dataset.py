@@ -45,6 +45,8 @@ class TrajectoryDataset:
     return_range: tuple[float, float] | None = None  # likewise, of the discounted return
     behavior: Policy | None = None  # the behaviour policy itself, where known
     horizon_declared: bool = True  # False when it is merely the longest episode seen
+    cut: BoolArray | None = None  # (n,): cut off early, and taken to have ended for good; None: no episode was
+    n_dropped: int = 0  # episodes left out on reading because they were cut off
     notes: tuple[str, ...] = ()  # what was assumed on reading; travels with every result
     reading: tuple[str, ...] = ()  # which column was taken for what
 
@@ -53,6 +55,7 @@ class TrajectoryDataset:
             self._set(name, np.float64)
         self._set("offsets", np.int64)
         self._set("terminated", np.bool_)
+        self._set("cut", np.bool_)
         for name in ("states", "actions", "final_states", "episode_ids"):
             self._set(name, None)
         self._check_settings()
@@ -136,6 +139,16 @@ class TrajectoryDataset:
         assert self.episode_ids is not None
         return f"episode {self.episode_ids[episode]}, step {step - int(self.offsets[episode])}"
 
+    @property
+    def any_cut(self) -> bool:
+        """Whether some episode was cut off and is taken to have ended."""
+        return self.cut is not None and bool(self.cut.any())
+
+    def unknown_steps(self, start: int, stop: int) -> BoolArray:
+        """Which steps of episodes start..stop nobody saw, since the logger cut them off: (stop - start, horizon)."""
+        beyond: BoolArray = np.arange(self.horizon) >= self.lengths[start:stop, None]
+        return beyond & (np.zeros((stop - start, 1), bool) if self.cut is None else self.cut[start:stop, None])
+
     # -- parts of it -------------------------------------------------------------------------------------------
 
     def take(self, episodes: npt.ArrayLike) -> TrajectoryDataset:
@@ -154,6 +167,7 @@ class TrajectoryDataset:
             offsets=offsets,
             rewards=self.rewards[steps],
             terminated=self.terminated[index],
+            cut=None if self.cut is None else self.cut[index],
             behavior_log_probs=pick(self.behavior_log_probs, steps),
             eval_log_probs=pick(self.eval_log_probs, steps),
             states=pick(self.states, steps),
@@ -235,14 +249,14 @@ class TrajectoryDataset:
             )
 
     def _check_shapes(self) -> None:
-        for name in ("rewards", "behavior_log_probs", "eval_log_probs", "terminated", "episode_ids"):
+        for name in ("rewards", "behavior_log_probs", "eval_log_probs", "terminated", "cut", "episode_ids"):
             value = getattr(self, name)
             if value is not None and value.ndim != 1:
                 raise DataError(f"{name} has shape {value.shape}; one number per row is expected")
         steps, episodes = self.n_steps, self.n_trajectories
         for name, size in {
             **dict.fromkeys(("behavior_log_probs", "eval_log_probs", "states", "actions"), steps),
-            **dict.fromkeys(("terminated", "final_states", "episode_ids"), episodes),
+            **dict.fromkeys(("terminated", "cut", "final_states", "episode_ids"), episodes),
         }.items():
             value = getattr(self, name)
             if value is not None and value.shape[:1] != (size,):
@@ -287,7 +301,8 @@ class TrajectoryDataset:
         if self.return_range is not None:
             low, high = self.return_range
             slack = 1e-9 * np.maximum(1e-3 * (high - low if np.isfinite(high - low) else 1.0), np.abs(self.returns))
-            outside = np.flatnonzero((self.returns < low - slack) | (self.returns > high + slack))
+            whole = True if self.cut is None else ~self.cut  # of the others only a part is known
+            outside = np.flatnonzero(((self.returns < low - slack) | (self.returns > high + slack)) & whole)
             if len(outside):
                 raise DataError(
                     f"the return {self.returns[outside[0]]:g} of episode {self._id(outside[0])} lies outside the "

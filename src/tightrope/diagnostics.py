@@ -18,7 +18,9 @@ LARGEST_LOG = 700.0  # a ratio beyond this does not fit a float64
 UNLOGGED = 0.01  # of the candidate's choices in logged states
 MOST_ROWS = 10_000  # logged states in which a policy is asked whether it leaves anything to chance
 TAIL_POINTS = 60
-OFF_MEAN = 5.0  # standard errors between the mean ratio and 1
+OFF_MEAN = 5.0  # standard errors by which the mean ratio may lie below 1
+FALSE_ALARM = 1e-4  # how often at most true propensities are called too low
+BETS = np.array([0.001, 0.004, 0.016, 0.06, 0.25, 0.5, 0.8, 0.99])
 
 
 def overlap(problem: Problem) -> Overlap:
@@ -48,6 +50,7 @@ def overlap(problem: Problem) -> Overlap:
         pareto_k=pareto_k(final),
         mean_ratio=mean,
         mean_ratio_error=mean_error,
+        mean_ratio_evidence=_evidence(final),
         unlogged_mass=unlogged_mass(problem),
         infinite_variance=infinite_variance(problem),
         deterministic=tuple(_deterministic(problem)),
@@ -63,7 +66,7 @@ def _no_overlap(problem: Problem, error: DataError) -> Overlap:
     mass = unlogged_mass(problem)
     told = tuple(_deterministic(problem))
     return Overlap(
-        (0.0,) * horizon, (none,) * horizon, 1.0, None, none, none, mass, False, told, (f"no-overlap: {error}",)
+        (0.0,) * horizon, (none,) * horizon, 1.0, None, none, none, 0.0, mass, False, told, (f"no-overlap: {error}",)
     )
 
 
@@ -105,10 +108,13 @@ def _warnings(found: Overlap, n: int) -> list[str]:
             "infinite-variance: the candidate's variance is at least twice the behaviour policy's in some direction, "
             "so the ratios have no finite variance and no bootstrap holds"
         )
-    if abs(found.mean_ratio - 1) > OFF_MEAN * found.mean_ratio_error + 1e-9:
+    too_high = found.mean_ratio_evidence > -np.log(FALSE_ALARM)
+    if too_high or 1 - found.mean_ratio > OFF_MEAN * found.mean_ratio_error + 1e-9:
+        average = f"{found.mean_ratio:.3g} ± {found.mean_ratio_error:.2g}"
+        average = average if np.isfinite(found.mean_ratio) else "more than a number can hold"
         warnings.append(
-            f"mean-ratio: the importance ratios average {found.mean_ratio:.3g} ± {found.mean_ratio_error:.2g} "
-            "instead of 1: the behaviour probabilities are wrong, or the trajectories that matter are missing"
+            f"mean-ratio: the importance ratios average {average} instead of 1: the behaviour probabilities are wrong, "
+            "or the trajectories that matter are missing"
         )
     if found.unlogged_mass is not None and found.unlogged_mass > UNLOGGED:
         warnings.append(
@@ -128,6 +134,18 @@ def _mean_ratio(final: Array) -> tuple[float, float]:
         return np.inf, np.inf
     relative, scale = np.exp(final - top), float(np.exp(top))
     return scale * float(relative.mean()), scale * float(relative.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+
+
+def _evidence(final: Array) -> float:
+    """The log of an e-value against the claim that the ratios exp(final) have mean 1 at most, as true ones do.
+
+    Σ_j w_j Π_i (1 + c_j (ρ_i − 1)) has mean 1 at most under the claim, so it reaches 1/α with probability α at most
+    (Markov's inequality). It rises with every ratio: whatever is noticed at some size of ratios is noticed at any
+    greater one. A standard error has neither virtue.
+    """
+    stay, stake = np.log1p(-BETS), np.log(BETS)
+    wealth = np.array([float(np.logaddexp(a, b + final).sum()) for a, b in zip(stay, stake, strict=True)])
+    return float(np.logaddexp.reduce(wealth) - np.log(len(BETS)))
 
 
 def _tail(final: Array) -> tuple[tuple[float, float], ...]:
@@ -193,24 +211,19 @@ def unlogged_mass(problem: Problem) -> float | None:
 
 
 def infinite_variance(problem: Problem) -> bool:
-    """Whether E[ρ²] is surely infinite for Gaussian policies: 2Σ_b − Σ_e is not positive definite.
+    """Whether E[ρ²] is surely infinite: both policies are known to be Gaussian and 2Σ_b − Σ_e is not positive definite.
 
-    With the behaviour policy unknown but Gaussian with a constant covariance, its logged densities bound det Σ_b from
-    above, and det Σ_e ≥ 2^k det Σ_b proves that some direction has twice the variance.
+    Logged densities alone prove nothing of the kind: those of a uniform policy can be as high, and its ratios bounded.
     """
-    policy = problem.policy
-    if not isinstance(policy, GaussianPolicy):
+    policy, behavior = problem.policy, problem.dataset.behavior
+    if problem.behavior is not None or not (
+        isinstance(policy, GaussianPolicy) and isinstance(behavior, GaussianPolicy)
+    ):
         return False
-    data = problem.ratios.dataset
-    known, wide = data.behavior, policy.covariance
-    if known is not None and not isinstance(known, GaussianPolicy):
-        return False  # no Gaussian: its tails may well be wider
-    if isinstance(known, GaussianPolicy) and known.covariance.shape == wide.shape:
-        room = float(np.linalg.eigvalsh(2 * known.covariance - wide).min())
-        return room <= 1e-12 * float(np.abs(wide).max())  # rounding must not hide equality
-    assert data.behavior_log_probs is not None
-    log_det_ratio = 2 * (float(data.behavior_log_probs.max()) - policy.max_log_density)
-    return log_det_ratio >= len(wide) * float(np.log(2.0)) - 1e-9
+    if behavior.covariance.shape != policy.covariance.shape:
+        return False
+    room = float(np.linalg.eigvalsh(2 * behavior.covariance - policy.covariance).min())
+    return room <= 1e-12 * float(np.abs(policy.covariance).max())  # rounding must not hide equality
 
 
 def summarize(data: TrajectoryDataset) -> Summary:

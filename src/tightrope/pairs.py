@@ -14,7 +14,7 @@ from tightrope.engines import Replicates, replicate
 from tightrope.errors import BoundError, TightropeError
 from tightrope.estimators import ESTIMATORS, Estimator
 from tightrope.estimators.base import IndependentEstimator
-from tightrope.estimators.gain import possible_range
+from tightrope.estimators.gain import possible_range, subject
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.model_check import check_model
 from tightrope.models import Model, SimulatedModel, is_discrete
@@ -194,6 +194,7 @@ class Work:
             n_undefined=undefined,
             seed=settings.seed if drawn else None,
             behavior=None if estimated is None else estimated.name,
+            about=subject(estimator),
         )
 
     def _exact(self, estimator: Estimator, method: ExactBound) -> Bound:
@@ -211,7 +212,7 @@ class Work:
                 "(it divides by a sum over trajectories or fits a model), so the pair has no guarantee. Use "
                 f"{independent}, or a bootstrap method"
             )
-        if any(note.startswith("dropped") for note in data.notes):
+        if data.n_dropped:
             raise BoundError(
                 "nothing exact can be said when episodes were left out for being cut off: which ones were may "
                 "depend on how they went. Declare a shorter horizon, or use a bootstrap method"
@@ -219,7 +220,7 @@ class Work:
         sample = anchored.trajectory_values(self.problem, max_ratio=settings.max_ratio)
         bound = max(0.0, method.lower(sample, delta=1 - settings.confidence, seed=settings.seed))
         value = float(sample.origin + sample.sign * bound)
-        low, high = data.value_range or (-np.inf, np.inf)
+        low, high = possible_range(estimator, data)
         value = max(value, low) if self.side == "lower" else min(value, high)  # what is declared is known as it is
         wrong = [text for text in self.found.warnings if text.startswith("mean-ratio")]
         return Bound(
@@ -234,6 +235,7 @@ class Work:
             warnings=(*data.notes, *wrong, *self._out_of_range(estimator, sample.estimate, value)),
             n_trajectories=len(sample.values),
             seed=settings.seed if method.name == "cut" else None,
+            about=subject(estimator),
         )
 
     def _robust(self, estimator: Estimator, method: ProcessBound) -> Bound:

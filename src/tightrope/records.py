@@ -12,6 +12,7 @@ from tightrope.errors import TightropeError
 
 Side = Literal["lower", "upper"]
 Guarantee = Literal["exact", "approximate"]
+About = Literal["value", "gain"]
 
 
 class _Json:
@@ -60,12 +61,13 @@ class Bound(_Json):
     n_undefined: int = 0  # replicates in which the estimator was undefined; they count as the worst value
     seed: int | None = None
     behavior: str | None = None  # how the behaviour policy was estimated; None: as logged, or not needed
+    about: About = "value"  # what is bounded; gain: the candidate's value less the behaviour policy's
 
     def __str__(self) -> str:
         sign = "≥" if self.side == "lower" else "≤"
         text = (
-            f"value {sign} {self.value:.6g} with confidence {self.confidence:g} ({self.guarantee}; {self.estimator}, "
-            f"{self.method}; estimate {self.estimate:.6g}{estimated_behavior(self)})"
+            f"{self.about} {sign} {self.value:.6g} with confidence {self.confidence:g} ({self.guarantee}; "
+            f"{self.estimator}, {self.method}; estimate {self.estimate:.6g}{estimated_behavior(self)})"
         )
         return "\n".join([text, *(f"  ! {warning}" for warning in self.warnings)])
 
@@ -89,7 +91,7 @@ class Interval(_Json):
     def __str__(self) -> str:
         low, high = self.lower, self.upper
         text = (
-            f"{low.value:.6g} ≤ value ≤ {high.value:.6g} with confidence {self.confidence:g} ({low.guarantee}; "
+            f"{low.value:.6g} ≤ {low.about} ≤ {high.value:.6g} with confidence {self.confidence:g} ({low.guarantee}; "
             f"{low.estimator}, {low.method}{estimated_behavior(low)})"
         )
         return "\n".join([text, *(f"  ! {warning}" for warning in dict.fromkeys((*low.warnings, *high.warnings)))])
@@ -110,6 +112,7 @@ class Overlap(_Json):
     pareto_k: float | None  # tail index of the final ratios; above 0.7 averages are unreliable; None: too few
     mean_ratio: float  # of the final ratios; its expectation is 1
     mean_ratio_error: float
+    mean_ratio_evidence: float  # log of an e-value against a mean of 1 at most
     unlogged_mass: float | None  # the candidate's probability on state-action pairs never logged, where countable
     infinite_variance: bool  # proven for the Gaussian policies at hand
     deterministic: tuple[str, ...] = ()  # which of the two policies leaves nothing to chance, and what that means
@@ -226,7 +229,7 @@ class Verdict(_Json):
     headline: str
     text: str
     threshold: float | None = None
-    about: Literal["value", "gain"] = "value"  # gain: the value less the behaviour policy's
+    about: About = "value"
 
 
 @dataclass(frozen=True)
@@ -283,13 +286,24 @@ class Evaluation(_Json):
     believe: tuple[int, ...] = ()  # which of the bounds, at most one a side; none: this data cannot answer
     true_value: float | None = None  # where it is known, for demonstrations
     settings: dict[str, Any] = field(default_factory=dict)
-    gains: tuple[Bound, ...] = ()  # believed bounds on the value less the behaviour policy's, where asked for
+    gains: tuple[Bound, ...] = ()  # bounds on the value less the behaviour policy's, where asked for
+    believe_gains: tuple[int, ...] = ()  # which of the gains, at most one a side
     verdict: Verdict | None = None
     details: Details | None = None
     provenance: Provenance | None = field(default=None, compare=False)  # equal evaluations say the same, from anywhere
 
     def __iter__(self) -> Iterator[Bound]:
         return iter(self.bounds)
+
+    @property
+    def believed(self) -> tuple[Bound, ...]:
+        """The bounds to believe, at most one a side."""
+        return tuple(self.bounds[index] for index in self.believe)
+
+    @property
+    def believed_gains(self) -> tuple[Bound, ...]:
+        """The bounds on the gain to believe, at most one a side."""
+        return tuple(self.gains[index] for index in self.believe_gains)
 
     def __str__(self) -> str:
         return "\n".join([*(str(bound).splitlines()[0] for bound in self.bounds), self.advice])

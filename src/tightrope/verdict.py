@@ -9,11 +9,9 @@ often its choice errs is measured (docs/coverage.md), not proven.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
-from tightrope.records import Bound, Verdict
+from tightrope.records import About, Bound, Verdict
 
-About = Literal["value", "gain"]
 SUBJECTS: dict[About, str] = {"value": "the candidate's value", "gain": "the candidate's gain on the behaviour policy"}
 
 
@@ -83,13 +81,17 @@ def _promises(bounds: Sequence[Bound]) -> str:
         for kind in ("exact", "approximate")
         if any(bound.guarantee == kind for bound in bounds)
     ]
-    model = [bound.side for bound in bounds if bound.estimator == "mb" and bound.guarantee == "approximate"]
+    model = [bound.side for bound in bounds if _rests_on_model(bound)]
     if model:
         said.append(f"The {' and the '.join(model)} bound {'rests' if len(model) == 1 else 'rest'} on a model alone.")
     estimated = {bound.behavior for bound in bounds if bound.behavior is not None}
     if estimated:
         said.append(f"The behaviour policy was estimated from the same logs ({', '.join(sorted(estimated))}).")
     return " ".join(said)
+
+
+def _rests_on_model(bound: Bound) -> bool:
+    return bound.estimator == "mb" and bound.guarantee == "approximate"
 
 
 def _promise(bounds: Sequence[Bound]) -> str:
@@ -100,8 +102,13 @@ def _promise(bounds: Sequence[Bound]) -> str:
         return (
             f"{who} exact: the error rate is at most {error} at any number of episodes, if what was declared is true."
         )
+    doubts = [
+        *(["the model's form is right"] if any(_rests_on_model(bound) for bound in bounds) else []),
+        *(["the estimate of the behaviour policy has the right form"] if any(b.behavior for b in bounds) else []),
+    ]
+    only = f" if {' and '.join(doubts)}" if doubts else ""
     return (
-        f"{who} approximate: the error rate tends to {error} as the logs grow, with no promise at "
+        f"{who} approximate: the error rate tends to {error} as the logs grow{only}, with no promise at "
         f"{bounds[0].n_trajectories} episodes."
     )
 

@@ -97,6 +97,30 @@ def test_parametric_bootstrap_by_its_law():
     np.testing.assert_array_equal(prepared.simulated_values(100, seed=1), values[:100])
 
 
+def test_parametric_bootstrap_draws_from_the_smoothed_model():
+    """From state 0, 30 of 40 visits go to 1 (which earns 1), 10 end; with 30 pseudo-visits over {0, 1, end} the model
+    goes to 1 with 40/70. Replicates draw k ~ Binomial(40, 40/70) such visits and are worth (k + 10) / 70.
+    """
+    lengths = np.array([2] * 30 + [1] * 10)
+    first = np.cumsum(lengths) - lengths
+    states = np.ones(70, dtype=int)
+    states[first] = 0
+    data = tightrope.TrajectoryDataset(
+        offsets=np.append(0, np.cumsum(lengths)),
+        rewards=states.astype(float),
+        terminated=np.ones(40, bool),
+        horizon=2,
+        states=states,
+        actions=np.zeros(70, dtype=int),
+    )
+    prepared = TabularModel(smoothing=30.0).prepare(Problem(data, ONLY), anchor="low")
+    counts = prepared.simulated_values(4000, seed=2) * 70 - 10
+    np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
+    spread = np.sqrt(40 * (40 / 70) * (30 / 70))
+    assert counts.mean() == pytest.approx(40 * 40 / 70, abs=4 * spread / np.sqrt(4000))
+    assert counts.std() == pytest.approx(spread, rel=0.05)
+
+
 def test_parametric_bounds_and_who_has_none():
     problem = small("bonus")
     data = problem.logs(200, rng=np.random.default_rng(1))

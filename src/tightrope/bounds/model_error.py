@@ -252,8 +252,10 @@ def _check_declared(ratios: Ratios, max_ratio: float | None, confidence: float) 
     if data.step_range is None or not np.isfinite(data.step_range).all() or not data.horizon_declared:
         missing = "horizon" if not data.horizon_declared else "reward_range with two finite ends"
         raise BoundError(f"the finite-sample bias bound needs a declared {missing}; pass it to read()")
-    if any(note.startswith("dropped") for note in data.notes):
+    if data.n_dropped:
         raise BoundError("episodes were dropped from these logs, so the rest are no sample of all; no exact bound")
+    if data.any_cut:
+        raise BoundError("some episodes were cut off and nobody knows what followed; no exact bound on the bias")
     return float(max_ratio)
 
 

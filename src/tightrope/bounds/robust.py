@@ -227,8 +227,9 @@ def _reward_ends(dataset: TrajectoryDataset) -> tuple[float, float]:
 
 def _guarantee(dataset: TrajectoryDataset, rewards: Array | None, states_declared: bool) -> Guarantee:
     ranged = dataset.reward_range is not None and bool(np.isfinite(dataset.reward_range).all())
-    dropped = any(note.startswith("dropped") for note in dataset.notes)
-    known = states_declared and dataset.horizon_declared and not dropped
+    # What was cut off may have been cut off for what it was about to show: the counts are then no fair sample.
+    whole = not dataset.n_dropped and not dataset.any_cut
+    known = states_declared and dataset.horizon_declared and whole
     return "exact" if known and (rewards is not None or ranged) else "approximate"
 
 

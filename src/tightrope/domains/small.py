@@ -183,8 +183,19 @@ SMALL: dict[str, Callable[[], SmallProblem]] = {
 }
 
 
+SWAPPED = ", swapped"
+
+
 def small(name: str) -> SmallProblem:
-    """A problem by name."""
-    if name not in SMALL:
+    """A problem by name; "bonus, swapped" is "bonus" with its two policies exchanged, so that the gain changes sign."""
+    plain = name.removesuffix(SWAPPED)
+    if plain not in SMALL:
         raise TightropeError(f"problem is {name!r}; known: {', '.join(SMALL)}")
-    return SMALL[name]()
+    made = SMALL[plain]()
+    if plain == name:
+        return made
+    old, new = made.candidate, made.behavior
+    largest = float((new.table / old.table).max()) ** made.mdp.horizon
+    return replace(
+        made, name=name, about=f"{plain} the other way round", behavior=old, candidate=new, max_ratio=largest
+    )

@@ -17,6 +17,7 @@ from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.errors import BoundError
 from tightrope.estimators.base import Anchor, Estimator
 from tightrope.problem import Problem
+from tightrope.records import About
 from tightrope.statistic import FittedStatistic, RatioSum, SumStatistic, TrajectoryValues, weight_rows
 
 
@@ -67,19 +68,38 @@ class IndependentGain(Gain):
 
         With V = o + E[X], X ≥ 0 and returns up to h, V − V_b = (o − h) + E[X + (h − return)]; likewise from above.
         """
-        sample, returns = self.of.trajectory_values(problem, max_ratio=max_ratio), problem.dataset.returns
+        sample = self.of.trajectory_values(problem, max_ratio=max_ratio)
         low, high = problem.dataset.value_range or (-np.inf, np.inf)
         end = high if sample.sign > 0 else low
         if not np.isfinite(end):
             raise BoundError("an exact bound on the gain needs both ends of the return to be declared")
+        returns = furthest_returns(problem.dataset, end, sample.sign)
         values = np.maximum(sample.values + sample.sign * (end - returns), 0.0)
         ceiling = None if sample.ceiling is None else sample.ceiling + (high - low)
         return TrajectoryValues(values, sample.origin - end, sample.sign, ceiling, sample.missing)
 
 
+def furthest_returns(data: TrajectoryDataset, end: float, sign: float) -> Array:
+    """The returns of the logs, (n,); where an episode was cut off, the nearest to ``end`` that it can have become."""
+    if not data.any_cut:
+        return data.returns
+    assert data.cut is not None
+    low, high = data.step_range or (-np.inf, np.inf)
+    step = high if sign > 0 else low
+    left = np.append(np.cumsum(data.discounts[::-1])[::-1], 0.0)[data.lengths]  # Σ γ^k over the steps not seen
+    reach = data.returns + left * step if np.isfinite(step) else np.full(data.n_trajectories, end)
+    nearest = np.minimum(reach, end) if sign > 0 else np.maximum(reach, end)
+    return np.where(data.cut, nearest, data.returns)
+
+
 def gain(estimator: Estimator) -> Gain:
     """The estimator's gain over the behaviour policy."""
     return (IndependentGain if hasattr(estimator, "trajectory_values") else Gain)(estimator)
+
+
+def subject(estimator: Estimator) -> About:
+    """What the estimator estimates."""
+    return "gain" if isinstance(estimator, Gain) else "value"
 
 
 def possible_range(estimator: Estimator, dataset: TrajectoryDataset) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from tightrope.problem import Problem
 from tightrope.ratios import Ratios
 from tightrope.statistic import SumStatistic, TrajectoryValues
 
-LARGEST_LOG = 600.0  # beyond this a ratio times a return may not fit a float64
+LARGEST_LOG = 300.0  # beyond this the square of a ratio times a return may not fit a float64
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,25 @@ class _Mean:
                 f"--{_option(missing)})"
             )
         sign = 1.0 if self.anchor == "low" else -1.0
-        weighing = self.weighing(data, end)
+        weighing = self._seen(data, self.weighing(data, end))
         parts = [sign * weighing.weighted(ratios, start, stop) for start, stop in data.chunks()]
         values = np.maximum(np.concatenate(parts), 0.0)  # rounding alone can dip below zero
         ceiling, missing = self._ceiling(ratios, max_ratio)
         return TrajectoryValues(values, end * self._total(data), sign, ceiling, missing)
+
+    def _seen(self, data: TrajectoryDataset, weighing: Weighing) -> Weighing:
+        """Let what was cut off count as the end of the range that values are counted from: exact bounds stay exact.
+
+        Whatever followed could only have moved the value away from that end, whyever the logger stopped.
+        """
+        if not data.any_cut:
+            return weighing
+
+        def values(start: int, stop: int) -> Array:
+            unknown = data.unknown_steps(start, stop)[:, weighing.times]
+            return np.where(unknown, 0.0, weighing.values(start, stop))
+
+        return replace(weighing, values=values)
 
     def _ceiling(self, ratios: Ratios, max_ratio: float | None) -> tuple[float | None, str]:
         if max_ratio is None:
@@ -131,7 +145,8 @@ class IS(_Mean):
 
     def _needs_no_horizon(self, dataset: TrajectoryDataset) -> bool:
         # Where every episode ended by itself, the longest one seen cuts nothing off.
-        return dataset.return_range is not None and bool(dataset.terminated.all())
+        ended = bool(dataset.terminated.all()) and not dataset.any_cut
+        return dataset.return_range is not None and ended
 
 
 @dataclass(frozen=True)

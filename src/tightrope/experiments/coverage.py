@@ -19,17 +19,19 @@ from tightrope.advice import BREAKS_BOOTSTRAP
 from tightrope.bounds import METHODS
 from tightrope.dataset import Array
 from tightrope.domains import small
+from tightrope.domains.small import SWAPPED
 from tightrope.experiments import model_coverage
 from tightrope.experiments.model_coverage import ModelTask
 from tightrope.experiments.pool import run_all
 from tightrope.readers.write import replace_file
-from tightrope.records import Side
-from tightrope.report.coverage import Cell, Efficiency, render, render_models
+from tightrope.records import About, Side
+from tightrope.report.coverage import Cell, Efficiency, render, render_gains, render_models
 
 SIZES = (20, 200)
 EFFICIENCY_SIZES = (30, 100, 1000)
 EFFICIENCY_PROBLEMS = ("walker", "bonus", "decline")
 CORE = ("walker", "bonus", "decline", "clinic")
+GAIN_PROBLEMS = tuple(f"{name}{end}" for end in ("", SWAPPED) for name in CORE)  # gains of either sign
 SAMPLING = ("is", "pdis", "wis", "pdwis")
 NOMINAL = 0.05
 ADVISED = ("advice", "")
@@ -46,6 +48,7 @@ class Task:
     methods: tuple[str, ...]
     estimators: tuple[str, ...] | None = None
     side: Literal["lower", "upper", "both"] = "both"
+    about: About = "value"
 
 
 Outcomes = dict[tuple[str, str, Side], list[tuple[float, bool]]]  # (estimator, method, side): (bound, warned) by trial
@@ -68,13 +71,17 @@ def run(task: Task) -> Outcomes:
             max_ratio=problem.max_ratio,
             confidence=1 - NOMINAL,
             rng=weights,
+            baseline="behavior" if task.about == "gain" else None,
         )
-        for bound in result.bounds:
+        bounds, believed = (
+            (result.gains, result.believed_gains) if task.about == "gain" else (result.bounds, result.believed)
+        )
+        for bound in bounds:
             codes = {text.split(":")[0] for text in bound.warnings}
             warned = not codes.isdisjoint((*BREAKS_BOOTSTRAP, "skew"))
             found.setdefault((bound.estimator, bound.method, bound.side), []).append((bound.value, warned))
-        for side in dict.fromkeys(bound.side for bound in result.bounds):
-            named = [result.bounds[index].value for index in result.believe if result.bounds[index].side == side]
+        for side in dict.fromkeys(bound.side for bound in bounds):
+            named = [bound.value for bound in believed if bound.side == side]
             # Where nothing was advised nothing can be wrong: the worst value, counted as infinite.
             worst = -np.inf if side == "lower" else np.inf
             found.setdefault((*ADVISED, side), []).append((named[0] if named else worst, not named))
@@ -90,9 +97,10 @@ def tasks(trials: int, sizes: Sequence[int], problems: Sequence[str], **settings
                 yield Task(problem, n, piece, **settings)  # type: ignore[arg-type]
 
 
-def cells(problem: str, n: int, found: Outcomes) -> list[Cell]:
+def cells(problem: str, n: int, found: Outcomes, about: About = "value") -> list[Cell]:
     """Error counts by estimator, method and side; the bound that was advised comes last."""
-    truth = small(problem).true_value
+    made = small(problem)
+    truth = made.true_value - (made.behavior_value if about == "gain" else 0.0)
     order = sorted(found, key=lambda key: key[:2] == ADVISED)
     return [Cell.count(problem, n, *key, truth, found[key]) for key in order]
 
@@ -145,6 +153,7 @@ def main(
     trials: Annotated[int, typer.Option(help="Data sets per cell.")] = 2000,
     efficiency_trials: Annotated[int, typer.Option(help="Data sets for the comparison of exact bounds.")] = 400,
     model_trials: Annotated[int, typer.Option(help="Data sets per cell of the model-based estimators.")] = 400,
+    gain_trials: Annotated[int, typer.Option(help="Data sets per cell of bounds on the gain.")] = 500,
     workers: Annotated[int, typer.Option(help="Processes.")] = os.cpu_count() or 1,
 ) -> None:
     """Measure error rates on the small problems and write the tables."""
@@ -167,6 +176,15 @@ def main(
         abouts={name: problem.about for name, problem in model_coverage.problems().items()},
         nominal=NOMINAL,
         trials=model_trials,
+    )
+    gained = gather(
+        run, list(tasks(gain_trials, SIZES, GAIN_PROBLEMS, methods=tuple(METHODS), about="gain")), workers, "gains"
+    )
+    text += render_gains(
+        [cell for (name, n), found in gained.items() for cell in cells(name, n, found, "gain")],
+        abouts={name: small(name).about for name in GAIN_PROBLEMS},
+        nominal=NOMINAL,
+        trials=gain_trials,
     )
     replace_file(out, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
     typer.echo(f"wrote {out}")

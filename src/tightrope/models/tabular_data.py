@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -165,22 +165,51 @@ class TabularData:
         from tightrope.models.rows import LANES, lanes
         from tightrope.models.tabular_fit import TabularFit
 
-        kind_counts = np.bincount(self.kinds, minlength=len(self.kind_pair))
-        visits = np.bincount(self.kind_pair, weights=kind_counts, minlength=self.probs.shape[1] * self.probs.shape[2])
-        edges = np.searchsorted(self.kind_pair, np.arange(len(visits) + 1))  # kinds are sorted by pair
+        data, shares, visits = self._outcomes()
+        edges = np.searchsorted(data.kind_pair, np.arange(len(visits) + 1))  # kinds are sorted by pair
         starts = np.bincount(self.starts, minlength=self.probs.shape[1])
         values = []
         for block in range(-(-n_resamples // LANES)):
             rng = np.random.default_rng([seed, block])
-            drawn, start_counts = lanes(len(kind_counts)), lanes(len(starts))
+            drawn, start_counts = lanes(len(shares)), lanes(len(starts))
             for pair in np.flatnonzero(visits):
                 inside = slice(edges[pair], edges[pair + 1])
-                shares = kind_counts[inside] / visits[pair]
-                drawn[inside] = rng.multinomial(int(visits[pair]), shares, size=LANES).T
+                drawn[inside] = rng.multinomial(int(visits[pair]), shares[inside], size=LANES).T
             start_counts[:] = rng.multinomial(len(self.starts), starts / len(self.starts), size=LANES).T
-            fit = TabularFit.from_counts(self, drawn, start_counts)
+            fit = TabularFit.from_counts(data, drawn, start_counts)
             values.append(self._value(fit))
         return np.concatenate(values)[:n_resamples]
+
+    def _outcomes(self) -> tuple[TabularData, Array, Array]:
+        """Each kind of step that the model of all logs can take, its probability given the pair, and the pairs' visits.
+
+        Smoothing makes transitions possible that were never logged: each becomes a kind with the pair's mean reward.
+        """
+        n_pairs = self.probs.shape[1] * self.probs.shape[2]
+        counts = np.bincount(self.kinds, minlength=len(self.kind_pair)).astype(np.float64)
+        visits: Array = np.bincount(self.kind_pair, weights=counts, minlength=n_pairs).astype(np.float64)
+        if self.pseudo == 0:
+            return self, counts / visits[self.kind_pair], visits
+        known = self.kind_arc >= 0
+        logged = np.bincount(self.kind_arc[known], weights=counts[known], minlength=len(self.arc_pair))
+        added = np.flatnonzero((logged == 0) & (visits[self.arc_pair] > 0))
+        earned = np.bincount(self.kind_pair, weights=counts * self.kind_reward, minlength=n_pairs)
+        pair = np.concatenate([self.kind_pair, self.arc_pair[added]])
+        arc = np.concatenate([self.kind_arc, added.astype(np.int32)])
+        reward = np.concatenate([self.kind_reward, (earned / np.maximum(visits, 1))[self.arc_pair[added]]])
+        smoothed = logged + self.pseudo
+        by_arc = smoothed / np.bincount(self.arc_pair, weights=smoothed, minlength=n_pairs)[self.arc_pair]
+        told = np.bincount(
+            self.kind_pair[known], weights=counts[known], minlength=n_pairs
+        )  # visits whose next is known
+        part = np.where(known, counts / np.maximum(logged[self.kind_arc], 1), 0.0)  # of the arc's visits, by reward
+        part = np.concatenate([part, np.ones(len(added))])
+        shares = part * by_arc[arc] * told[pair] / visits[pair]
+        unknown = np.flatnonzero(~known)
+        shares[unknown] = counts[unknown] / visits[self.kind_pair[unknown]]
+        order = np.argsort(pair, kind="stable")
+        data = replace(self, kind_pair=pair[order], kind_arc=arc[order], kind_reward=reward[order])
+        return data, shares[order], visits
 
     def unseen_mass(self) -> float:
         """The share of the candidate's steps, in the model of all logs, that fall on pairs never logged.

@@ -72,6 +72,8 @@ def read(
         offsets=logs.offsets,
         rewards=rewards,
         terminated=terminated | short if incomplete != "error" else terminated,
+        cut=short if incomplete == "terminate" and short.any() else None,
+        n_dropped=int(short.sum()) if incomplete == "drop" else 0,
         horizon=horizon,
         horizon_declared=declared,
         discount=discount,
@@ -126,10 +128,12 @@ def _notes(short: BoolArray, incomplete: Incomplete) -> tuple[str, ...]:
     """What was assumed about incomplete episodes."""
     if incomplete == "error" or not short.any():
         return ()
-    code, done = ("assumed", "taken to have ended for good") if incomplete == "terminate" else ("dropped", "left out")
+    stop = f"{short.sum()} of {len(short)} episodes stop before the horizon without having terminated"
+    if incomplete == "drop":
+        return (f'dropped: {stop}; they were left out (incomplete="drop")',)
     return (
-        f"{code}: {short.sum()} of {len(short)} episodes stop before the horizon without having terminated; they "
-        f'were {done} (incomplete="{incomplete}")',
+        f'assumed: {stop}; they are taken to have ended for good (incomplete="terminate"), except by exact bounds, '
+        "which count what followed as the worst that was declared possible",
     )
 
 

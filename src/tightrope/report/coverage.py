@@ -123,16 +123,39 @@ def render_models(cells: Sequence[Cell], *, abouts: Mapping[str, str], nominal: 
     return "\n".join(lines)
 
 
-def _reading(cells: Sequence[Cell], nominal: float) -> list[str]:
+def render_gains(cells: Sequence[Cell], *, abouts: Mapping[str, str], nominal: float, trials: int) -> str:
+    """The tables of bounds on the gain."""
+    lines = [
+        "",
+        "## The gain on the behaviour policy",
+        "",
+        f"Bounds on the candidate's value less the behaviour policy's (`--baseline behavior`), {trials} data sets a "
+        "cell, B = 2000. *Swapped* problems exchange the two policies, so that gains of either sign meet rewards of "
+        "either sign. Columns as above.",
+        "",
+        *_reading(cells, nominal, "### The gain in short"),
+        "",
+    ]
+    for side in ("lower", "upper"):
+        for problem in dict.fromkeys(cell.problem for cell in cells):
+            chosen = [cell for cell in cells if cell.problem == problem and cell.side == side]
+            lines += [f"### Gain, {side} bounds, {problem}: {abouts[problem]}", ""]
+            lines += [f"True gain {chosen[0].true_value:.4f}.", "", *_table(chosen, nominal), ""]
+    return "\n".join(lines)
+
+
+EXACT = frozenset({"hoeffding", "empirical-bernstein", "anderson", "cut", "betting"})
+
+
+def _reading(cells: Sequence[Cell], nominal: float, title: str = "## In short") -> list[str]:
     """The tables in a few sentences, counted from the cells."""
-    exact = {"hoeffding", "empirical-bernstein", "anderson", "cut", "betting"}
     rows: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         rows.setdefault((cell.estimator, cell.method), []).append(cell)
-    worst_exact = max((cell for cell in cells if cell.method in exact), key=lambda cell: cell.errors / cell.trials)
+    worst_exact = max((cell for cell in cells if cell.method in EXACT), key=lambda cell: cell.errors / cell.trials)
     over = {pair: sum(_over(cell, nominal) for cell in found) for pair, found in rows.items()}
     lines = [
-        "## In short",
+        title,
         "",
         f"- Exact bounds: the highest error rate of all cells is {worst_exact.errors / worst_exact.trials:.1%} "
         f"({worst_exact.estimator} with {worst_exact.method}, {worst_exact.problem}, n = {worst_exact.n}).",
@@ -142,7 +165,7 @@ def _reading(cells: Sequence[Cell], nominal: float) -> list[str]:
         "|---|---|---|---|---:|",
     ]
     for (estimator, method), found in rows.items():
-        if method in exact:
+        if method in EXACT:
             continue
         worst = max(found, key=lambda cell: cell.errors / cell.trials)
         where = f"{worst.problem}, {worst.side}, n = {worst.n}"

@@ -65,7 +65,9 @@ def _context(result: Evaluation) -> dict[str, Any]:
         "believed": believed,
         "measured": overlap_is_measured(result),
         "estimates": {bound.estimator: bound.estimate for bound in believed},
-        "cautions": tuple(dict.fromkeys(text for bound in (*result.gains, *believed) for text in bound.warnings)),
+        "cautions": tuple(
+            dict.fromkeys(text for bound in (*result.believed_gains, *believed) for text in bound.warnings)
+        ),
         "forest": Markup(forest(result, f"{key}-forest")),
         "overlaps": [safe(drawing) for drawing in overlap_drawings(result, key)],
         "bootstrap": safe(bootstrap(result, f"{key}-bootstrap")),

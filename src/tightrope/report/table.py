@@ -21,10 +21,8 @@ def evaluation_table(evaluation: Evaluation) -> Group:
     if evaluation.true_value is not None:
         parts.append(Text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
     parts += [
-        Text(
-            f"Gain on the behaviour policy, on the same resamples: {str(bound).splitlines()[0].removeprefix('value ')}"
-        )
-        for bound in evaluation.gains
+        Text(f"Gain on the behaviour policy, on the same resamples: {str(bound).splitlines()[0].removeprefix('gain ')}")
+        for bound in evaluation.believed_gains
     ]
     if evaluation.verdict is not None and evaluation.verdict.threshold is not None:
         parts.append(Text(evaluation.verdict.headline, style="bold"))
