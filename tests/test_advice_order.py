@@ -13,7 +13,17 @@ from tightrope.advice import advise
 from tightrope.domains import situations
 from tightrope.records import Bound, Overlap
 
-OVERLAP = Overlap((80.0,), (0.02,), 0.0, 0.2, 1.0, 0.05, None, False)
+OVERLAP = Overlap(
+    effective_sample_size=(80.0,),
+    largest_share=(0.02,),
+    zero_share=0.0,
+    pareto_k=0.2,
+    mean_ratio=1.0,
+    mean_ratio_error=0.05,
+    mean_ratio_evidence=0.0,
+    unlogged_mass=None,
+    infinite_variance=False,
+)
 STEPS = {"offsets": [0, 1, 2], "rewards": [0.0, 1.0], "terminated": [True, True], "horizon": 2}
 PLAIN = tightrope.TrajectoryDataset(**STEPS)
 RETURNS = tightrope.TrajectoryDataset(**STEPS, return_range=(0.0, 9.0))

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from tightrope.advice import spread_warning
+from tightrope.diagnostics import _evidence
 from tightrope.diagnostics import _warnings as overlap_warnings
 from tightrope.estimators.behavior_check import _warnings as behavior_warnings
 from tightrope.model_check import _warnings as model_warnings
 from tightrope.records import BehaviorCheck, ModelCheck, Overlap
 
-OVERLAP = Overlap((80.0,), (0.02,), 0.0, 0.2, 1.0, 0.05, 0.0, False)
+OVERLAP = Overlap(
+    effective_sample_size=(80.0,),
+    largest_share=(0.02,),
+    zero_share=0.0,
+    pareto_k=0.2,
+    mean_ratio=1.0,
+    mean_ratio_error=0.05,
+    mean_ratio_evidence=0.0,
+    unlogged_mass=0.0,
+    infinite_variance=False,
+)
 MODEL = ModelCheck("tabular", 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.5, 0.5, 1.0, 1.0, 0.1, None, False)
 BEHAVIOR = BehaviorCheck("tabular", -1.0, -1.0, 0.0, 0.0, 0.01, None, (0.1, 0.1, 0.1), 0.5)
 
@@ -45,6 +57,8 @@ def test_a_healthy_record_is_not_warned_of(warn):
         (of_overlap, "low-overlap", {"effective_sample_size": (90.0, 10.0)}, {"effective_sample_size": (90.0, 9.9)}),
         (of_overlap, "one-trajectory", {"largest_share": (0.1, 0.5)}, {"largest_share": (0.1, 0.51)}),
         (of_overlap, "heavy-tail", {"pareto_k": 0.7}, {"pareto_k": 0.71}),
+        (of_overlap, "mean-ratio", {"mean_ratio_evidence": 9.2}, {"mean_ratio_evidence": 9.3}),
+        (of_overlap, "mean-ratio", {"mean_ratio": 0.76}, {"mean_ratio": 0.74}),
         (of_overlap, "unlogged-actions", {"unlogged_mass": 0.01}, {"unlogged_mass": 0.011}),
         (of_model, "model-contradicted", {"correction": 2.9}, {"correction": 3.1}),
         (of_model, "model-contradicted", {"correction": -2.9}, {"correction": -3.1}),
@@ -58,7 +72,9 @@ def test_a_healthy_record_is_not_warned_of(warn):
     ],
 )
 def test_where_a_guard_speaks(warn, code, before, beyond):
-    """The numbers are those of docs/guide/methods.md; a miscalibration counts beyond 0.03 and three times its noise."""
+    """The numbers are those of docs/guide/methods.md; a miscalibration counts beyond 0.03 and three times its noise, a
+    mean ratio above 1 at an e-value of 10,000 = e^9.21, one below it at five standard errors.
+    """
     assert warn(**before) == []
     assert codes(warn(**beyond)) == [code]
 
@@ -79,3 +95,11 @@ def test_how_much_skew_is_told(second_order):
     ]
     assert told == [["skew"], []]
     assert spread_warning(np.tile(values, int(fewest)), 1.0, "upper", 0.95, second_order=second_order) == []
+
+
+def test_the_evidence_is_an_e_value():
+    """Its mean is 1 where the ratios have mean 1: over all samples of four ratios that are 0 or 2, half of the time."""
+    samples = np.array(list(product([0.0, 2.0], repeat=4)))
+    with np.errstate(divide="ignore"):
+        evidence = [_evidence(np.log(ratios)) for ratios in samples]
+    assert np.mean(np.exp(evidence)) == pytest.approx(1.0)

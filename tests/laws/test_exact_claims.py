@@ -122,9 +122,11 @@ def test_a_loss_is_a_possible_gain():
     data = problem.logs(4000, rng=np.random.default_rng(0))
     result = tightrope.evaluate(data, harmful, estimators=["wis"], methods=["percentile"], baseline="behavior")
     truth = problem.mdp.value(harmful) - problem.behavior_value
-    lower, upper = result.gains
+    lower, upper = result.believed_gains
     assert lower.value < truth < upper.value < 0
-    assert not [text for bound in result.gains for text in bound.warnings if text.startswith(("vacuous", "impossible"))]
+    assert not [
+        text for bound in result.believed_gains for text in bound.warnings if text.startswith(("vacuous", "impossible"))
+    ]
     assert result.verdict.kind == "no"
 
 
@@ -138,10 +140,10 @@ def test_strict_holds_for_gains_too():
             data, problem.candidate, estimators=["is"], methods=methods, baseline="behavior", strict=strict
         )
 
-    assert [bound.guarantee for bound in ask(["studentized", "betting"], False).gains] == ["approximate"] * 2
-    assert [bound.guarantee for bound in ask(["studentized", "betting"], True).gains] == ["exact"] * 2
+    assert [bound.guarantee for bound in ask(["studentized", "betting"], False).believed_gains] == ["approximate"] * 2
+    assert [bound.guarantee for bound in ask(["studentized", "betting"], True).believed_gains] == ["exact"] * 2
     none = ask(["studentized"], True)
-    assert none.gains == ()
+    assert none.believed_gains == ()
     assert none.verdict.kind == "broken"
 
 

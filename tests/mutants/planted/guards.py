@@ -24,6 +24,34 @@ TOPIC = Topic(
         ),
         Mutant("half of the candidate's choices may be unlogged", "UNLOGGED", "", "0.5", "test_where_a_guard_speaks"),
         Mutant(
+            "propensities that are too low pass until the evidence is e^92",
+            "FALSE_ALARM",
+            "",
+            "1e-40",
+            "test_where_a_guard_speaks",
+        ),
+        Mutant(
+            "the evidence against the propensities falls with the ratios",
+            "_evidence",
+            "b + final",
+            "b - final",
+            "test_a_worse_fault_is_never_answered_with_more_confidence",
+        ),
+        Mutant(
+            "the bets on the ratios are added up instead of averaged",
+            "_evidence",
+            "np.logaddexp.reduce(wealth) - np.log(len(BETS))",
+            "np.logaddexp.reduce(wealth)",
+            "test_the_evidence_is_an_e_value",
+        ),
+        Mutant(
+            "an approximate bound that rests on a model promises without it",
+            "_rests_on_model",
+            'bound.estimator == "mb" and bound.guarantee == "approximate"',
+            "False",
+            "test_a_bound_that_rests_on_a_model_says_so",
+        ),
+        Mutant(
             "the effective sample size without its square",
             "overlap",
             "sums**2 / squares",
@@ -47,8 +75,8 @@ TOPIC = Topic(
         Mutant(
             "infinite variance only beyond the behaviour policy's own",
             "infinite_variance",
-            "2 * known.covariance - wide",
-            "4 * known.covariance - wide",
+            "2 * behavior.covariance - policy.covariance",
+            "4 * behavior.covariance - policy.covariance",
             "test_infinite_variance_with_a_known_behaviour",
         ),
         Mutant(
@@ -163,13 +191,6 @@ TOPIC = Topic(
             '1 if chosen.side == "lower" else -1',
             "1",
             "test_an_exact_bound_must_be_no_looser_to_come_first",
-        ),
-        Mutant(
-            "the direction of a small sample's lean is reversed",
-            "_direction_line",
-            '(gap > 0) == (weighted[-1].side == "lower")',
-            '(gap > 0) != (weighted[-1].side == "lower")',
-            "test_the_lean_towards_the_behaviour_policy",
         ),
         Mutant(
             "the model's bias moves its bound to the safe side's other end",

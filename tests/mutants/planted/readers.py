@@ -71,6 +71,20 @@ TOPIC = Topic(
             "test_incomplete_episode",
         ),
         Mutant(
+            "episodes that were cut off are not marked",
+            "read",
+            'short if incomplete == "terminate" and short.any() else None',
+            "None",
+            "test_the_dataset_knows_what_was_cut",
+        ),
+        Mutant(
+            "episodes that were dropped are not counted",
+            "read",
+            'int(short.sum()) if incomplete == "drop" else 0',
+            "0",
+            "test_the_dataset_knows_what_was_cut test_nothing_exact_after_dropping_episodes",
+        ),
+        Mutant(
             "assumptions about incomplete episodes are not noted",
             "_notes",
             'incomplete == "error" or not short.any()',

@@ -91,6 +91,13 @@ TOPIC = Topic(
             "test_no_two_data_sets_are_alike",
         ),
         Mutant(
+            "gains are held against the true value",
+            "cells",
+            'made.behavior_value if about == "gain" else 0.0',
+            "0.0",
+            "test_gains_are_held_against_the_true_gain",
+        ),
+        Mutant(
             "data sets of the study of models repeat",
             "run",
             "[*task.problem.encode(), task.n, trial, 3]",

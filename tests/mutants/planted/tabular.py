@@ -99,6 +99,13 @@ TOPIC = Topic(
             "test_replicates_follow_the_seed_and_differ_from_each_other test_bounds_follow_the_seed",
         ),
         Mutant(
+            "the parametric bootstrap draws from the counts though smoothing is set",
+            "TabularData._outcomes",
+            "self.pseudo == 0",
+            "True",
+            "test_parametric_bootstrap_draws_from_the_smoothed_model",
+        ),
+        Mutant(
             "blocks of the parametric bootstrap repeat each other",
             "TabularData.simulated_values",
             "np.random.default_rng([seed, block])",
