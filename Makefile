@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 D3RLPY := .venv-d3rlpy
 
-.PHONY: demo test test-d3rlpy check browser mutants coverage reproduce bias bench docs clean
+.PHONY: demo test test-d3rlpy check browser mutants coverage reproduce bias bench fuzz docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
@@ -50,9 +50,15 @@ bias: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -e ".[bench]"
 	$(BIN)/python benchmarks/bootstrap.py --out docs/benchmarks.md
+	$(BIN)/python benchmarks/default.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/wdr.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/tabular.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/regression.py --out docs/benchmarks.md
+
+# Hours: random valid logs in strange clothes against slow oracles. It goes on where it was stopped; a part of it is
+# `python -m tests.fuzz --first SEED --questions COUNT`.
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tests.fuzz --out docs/fuzzing.md
 
 # The examples in the pages are run and compared by `make test`; `docs/refresh.py` writes their outputs anew.
 docs: $(VENV)/.docs

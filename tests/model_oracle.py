@@ -103,6 +103,8 @@ def slow_wdr(episodes: Sequence[Episode], discount: float, horizon: int, each: S
     value = 0.0
     for w, e, (q, v) in zip(weights, episodes, each, strict=True):
         for t, (s, a, r) in enumerate(zip(e.states, e.actions, e.rewards, strict=True)):
+            if discount**t == 0:  # counts for nothing, whatever there is to divide by
+                continue
             now = w * e.ratio(t) / below[t]
             before = w * e.ratio(t - 1) / below[t - 1] if t > 0 else w / sum(weights)
             value += discount**t * (now * r - (now * q(s, a, t) - before * v(s, t)))

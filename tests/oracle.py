@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -174,12 +175,34 @@ def slow_pdwis(episodes: Sequence[Episode], discount: float, horizon: int, weigh
     w = _weights(episodes, weights)
     value = 0.0
     for t in range(horizon):
+        if discount**t == 0:  # counts for nothing, whatever there is to divide by
+            continue
         above = below = 0.0
         for i, episode in enumerate(episodes):
             below += w[i] * episode.ratio(t)
             above += w[i] * episode.ratio(t) * episode.reward(t)
         value += discount**t * above / below
     return value
+
+
+def counted_behavior(episodes: Sequence[Episode], weights: Sequence[float], *, timed: bool = False) -> list[Episode]:
+    """The episodes with the behaviour policy counted under the weights: Σ w #(s, a) / Σ w #(s)."""
+    pairs, visits = defaultdict(float), defaultdict(float)
+    for w, e in zip(weights, episodes, strict=True):
+        for t, (s, a) in enumerate(zip(e.states, e.actions, strict=True)):
+            where = (s, t) if timed else s
+            pairs[where, a] += w
+            visits[where] += w
+
+    def share(s: int, a: int, t: int) -> float:
+        where = (s, t) if timed else s
+        with np.errstate(all="ignore"):  # one of weight 0 is never asked for
+            return np.where(pairs[where, a] == 0, 1.0, np.divide(pairs[where, a], visits[where]))
+
+    return [
+        replace(e, behavior=[share(s, a, t) for t, (s, a) in enumerate(zip(e.states, e.actions, strict=True))])
+        for e in episodes
+    ]
 
 
 SLOW = {"is": slow_is, "pdis": slow_pdis, "wis": slow_wis, "pdwis": slow_pdwis}

@@ -228,7 +228,7 @@ def test_columns_that_are_no_columns():
     refused(
         pa.table(columns(state=ragged)), "column 'state' holds lists of different lengths .* 2 in row 0, 1 in row 4"
     )
-    refused(pa.table(columns(state=[[1.0, None]] * 9)), "column 'state' holds lists with missing values")
+    refused(pa.table(columns(state=[[1.0, None]] * 9)), "column 'state' has no value .* at episode 10, step 0")
     refused(pa.table(columns(state=[[[1.0]]] * 9)), "column 'state' holds lists within lists")
     refused({**columns(), "reward": np.zeros(8)}, "columns differ in length")
     refused(pl.DataFrame({**columns(), "a\0b": np.zeros(9)}), "a column's name holds a null character")

@@ -28,11 +28,15 @@ AT = "episode 11, step 1"
         ({"horizon": 2.5}, "horizon is 2.5"),
         ({"horizon": inf}, "horizon is inf"),
         ({"horizon": "3"}, "horizon is '3'"),
+        ({"horizon": 10**12, "incomplete": "terminate"}, "horizon is 1000000000000; at most 10000000 steps"),
+        ({"horizon": 10**400}, "horizon is 10+; it must be a whole number"),
+        ({"discount": 10**400}, "discount is 10+; it must be a number in"),
         ({"reward_range": (0, 2)}, r"reward -1 at episode 11, step 0 lies outside the declared reward_range \(0, 2\)"),
         ({"reward_range": (None, 1)}, r"reward 2 at episode 11, step 2 lies outside .*\(-inf, 1\); correct the range"),
         ({"return_range": (1.2, 2)}, r"the return 1 of episode 11 lies outside the declared return_range \(1.2, 2\)"),
         ({"reward_range": (1, 0)}, r"reward_range is \(1, 0\); the lowest must be below the highest"),
         ({"return_range": (nan, 0)}, r"return_range is \(nan, 0\)"),
+        ({"reward_range": (0, 10**400)}, r"reward_range is \(0, 10+\); give a pair"),
         ({"reward_range": 3}, r"reward_range is 3; give a pair \(lowest, highest\)"),
     ],
 )
@@ -128,6 +132,8 @@ def test_one_episode(method):
         ({"n_resamples": 19, "method": "percentile"}, r"n_resamples.*19.*(20|raise|at least)"),
         ({"n_resamples": 99, "confidence": 0.99, "method": "bca"}, r"n_resamples.*99"),
         ({"n_resamples": 0}, "n_resamples is 0; it must be a whole number, at least 1"),
+        ({"n_resamples": 10**12}, "n_resamples is 1000000000000; at most 10000000 are drawn"),
+        ({"n_resamples": 10**400}, "n_resamples is 10+; it must be a whole number"),
         ({"confidence": 0.5}, "confidence is 0.5; it must lie between 0.5 and 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"confidence": 95}, "confidence is 95; .* such as 0.95"),
@@ -162,6 +168,11 @@ def test_options(options, message):
 def test_settings_of_the_wrong_kind(options, message):
     with pytest.raises(tightrope.TightropeError, match=message):
         tightrope.lower_bound(dataset(), **options)
+
+
+def test_weights_that_would_not_fit_into_memory():
+    with pytest.raises(BoundError, match="n_resamples is 1000000000000; at most"):
+        tightrope.draw_weights(3, 10**12, rng=0)
 
 
 def test_a_path_is_no_dataset():

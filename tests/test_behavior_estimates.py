@@ -190,7 +190,7 @@ FLOATS = np.array([0.1, 0.4, 0.2, 0.9, 0.6, 0.3])
         (simple(), RidgeClassifier(), "no predict_proba"),
         (simple(), KNeighborsClassifier(), "no sample_weight"),
         (simple(), LogisticBehavior(lambda states, t: states), r"features returned shape \(6,\)"),
-        (simple(), LogisticBehavior(lambda states, t: "words"), "features must return rows of numbers"),
+        (simple(), LogisticBehavior(lambda states, t: "words"), "features must give numbers; got <U5"),
     ],
 )
 def test_what_cannot_be_estimated_says_why(data, chosen, message):

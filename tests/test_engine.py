@@ -15,6 +15,7 @@ from tests.laws.laws import SAMPLING as ESTIMATORS
 from tests.oracle import Episode, random_episodes
 from tightrope.engines import replicate
 from tightrope.errors import BoundError
+from tightrope.kernels import add_weighted_squares
 from tightrope.problem import Problem
 from tightrope.resampling import Bayesian, Multinomial, Poisson, draw_weights
 
@@ -81,6 +82,25 @@ def test_rows_without_the_dominant_trajectories(name, spread, precision):
     effects[weights == 0] = 0.0  # the effect of a trajectory that was not drawn may not fit a float
     errors = np.sqrt(np.sum(weights * effects**2, axis=1) * 40 / 39)
     np.testing.assert_allclose(result.standard_errors[defined], errors[defined], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("horizon", [1, 12, 150])
+def test_standard_errors_by_their_definition(horizon):
+    """√(Σ w (g · x)² B/(B − 1)), whatever the tiles: rows that fill none, and blocks too wide for one chunk."""
+    statistic = tightrope.statistic(arrays(np.full(2100, horizon), horizon, seed=1, spread=0.05))
+    (result,) = replicate([statistic], Multinomial(), n_resamples=300, seed=1, standard_errors=True)
+    weights, columns = draw_weights(2100, 300, rng=1), statistic.make_columns(0, 2100)
+    effects = statistic.combine.gradient(weights @ columns) @ columns.T
+    expected = np.sqrt(np.sum(weights * effects**2, axis=1) * 2100 / 2099)
+    np.testing.assert_allclose(result.standard_errors, expected, rtol=1e-9)
+
+
+def test_a_trajectory_that_was_not_drawn_adds_nothing_however_large_its_effect():
+    weights, effects, squares = np.array([[0.0, 2.0, 1.0]] * 5), np.array([[1e200, 3.0, -1.0]] * 5), np.zeros(5)
+    for effects[:, 0] in (1e200, np.inf, np.nan):
+        squares[:] = 0.5
+        add_weighted_squares(weights, effects, squares)
+        assert squares.tolist() == [19.5] * 5
 
 
 def test_dominated_rows_keep_their_bits(monkeypatch):
@@ -249,3 +269,37 @@ def test_one_episode_is_refused():
     one = tightrope.statistic(logs(random_episodes(1, 3, seed=1), horizon=3))
     with pytest.raises(BoundError, match="at least two episodes; the logs hold 1"):
         replicate([one], Multinomial(), n_resamples=10, seed=0)
+
+
+@pytest.mark.parametrize("scheme", [Multinomial(size=1), *SCHEMES], ids=str)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_negated_rewards_give_negated_replicates(name, scheme):
+    """To the bit: an upper bound is minus the lower bound of the negated rewards."""
+    data = dominated(0.8)
+    made = []
+    for sign in (1.0, -1.0):
+        low, high = sorted((sign * -1.0, sign * 2.0))
+        problem = Problem(replace(data, rewards=sign * data.rewards, reward_range=(low, high)))
+        estimator = ESTIMATORS[name]().anchored("low" if sign > 0 else "high")
+        (result,) = replicate([estimator(problem)], scheme, n_resamples=100, seed=3, standard_errors=True)
+        made.append(result)
+    np.testing.assert_array_equal(made[0].values, -made[1].values)
+    np.testing.assert_array_equal(made[0].standard_errors, made[1].standard_errors)
+
+
+@pytest.mark.parametrize("exponent", [-300, -160, 0, 160, 300])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_float32_does_not_care_about_the_unit_of_rewards(name, exponent):
+    """To the bit, by a power of two: rewards of 1e-46 or 1e46 are no numbers of single precision."""
+    data, factor = dominated(0.3), 2.0**exponent
+    made = []
+    for scaled in (
+        data,
+        replace(data, rewards=factor * data.rewards, reward_range=(-factor, 2 * factor)),
+    ):
+        statistic = ESTIMATORS[name]()(Problem(scaled))
+        options = {"n_resamples": 100, "seed": 3, "precision": "float32", "standard_errors": True}
+        made += replicate([statistic], Multinomial(), **options)
+    np.testing.assert_array_equal(factor * made[0].values, made[1].values)
+    np.testing.assert_array_equal(factor * made[0].standard_errors, made[1].standard_errors)
+    assert np.unique(made[1].values).size > 50

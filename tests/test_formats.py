@@ -251,6 +251,26 @@ def test_one_step_only_when_nothing_suggests_otherwise():
     refused(open_bandit(), "column 'episode' is missing", one_step=False)
 
 
+@pytest.mark.parametrize(("source", "asked"), [(open_bandit(), None), (columns(), True)], ids=["by its names", "asked"])
+def test_one_step_logs_have_a_declared_horizon_of_one(source, asked):
+    source = source | {"eval_prob": np.full(N, 0.25)}
+    data = tightrope.read(source, one_step=asked, reward_range=(-1, 2))
+    assert data.horizon == 1
+    assert data.horizon_declared
+    for estimator in ("is", "pdis"):
+        assert tightrope.lower_bound(data, estimator=estimator, method="betting").guarantee == "exact"
+    longer = tightrope.read(source, one_step=asked, reward_range=(-1, 2), horizon=3)  # what is asked for is kept
+    assert longer.horizon == 3
+
+
+def test_episodes_of_one_row_need_a_declared_horizon():
+    """That each episode of these logs has one row does not say that none could have more."""
+    data = tightrope.read(columns(episode=np.arange(N), t=np.zeros(N, dtype=int)), reward_range=(-1, 2))
+    assert not data.horizon_declared
+    with pytest.raises(tightrope.BoundError, match="missing: horizon"):
+        tightrope.lower_bound(data, POLICY, estimator="is", method="betting")
+
+
 # -- SCOPE-RL ----------------------------------------------------------------------------------------------------------
 
 

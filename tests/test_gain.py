@@ -37,6 +37,12 @@ def test_it_is_the_difference_under_every_weight(problem, name):
     )
 
 
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+def test_weights_of_nothing_are_undefined_without_a_word(problem, name):
+    """A row of Poisson counts can be all zeros; few episodes are enough to meet one."""
+    assert np.isnan(gain(estimator(name))(problem)(np.zeros((2, 150)))).all()
+
+
 @pytest.mark.parametrize("name", ["is", "pdis", "wis", "pdwis", "dr", "wdr"])
 def test_a_candidate_that_is_the_behaviour_policy_gains_nothing(name):
     made = small("bonus")

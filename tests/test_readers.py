@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ import pytest
 
 import tightrope
 from tests.logs import POLICY, as_source, assert_same, columns, refused
-from tightrope import TrajectoryDataset
+from tightrope import DataError, TrajectoryDataset
 
 KINDS = ["parquet", "pq", "csv", "pandas", "polars", "pyarrow", "batch", "mapping", "lists"]
 
@@ -83,11 +85,69 @@ def test_rows_in_any_order(kind, tmp_path):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.uint64, np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("name", ["full", "vectors"])
+def test_what_is_written_is_read_again(kind, name, tmp_path):
+    """Every field, the state after the last step among them: a model counts it, so a bound would change without it."""
+    data = by_hand("full")
+    if name == "vectors":
+        after = np.arange(36.0).reshape(3, 12)
+        data = replace(by_hand("continuous"), final_states=after)
+    path = tmp_path / f"logs.{kind}"
+    tightrope.write(data, path)
+    assert_same(tightrope.read(path, discount=0.9), data)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_what_was_cut_off_is_written_as_cut_off(kind, tmp_path):
+    """Written as ended for good, it would let exact bounds on the file forget what may have followed."""
+    short = {name: values[:-1] for name, values in columns().items()}
+    data = tightrope.read(short, incomplete="terminate")
+    path = tmp_path / f"logs.{kind}"
+    tightrope.write(data, path)
+    refused(path, "stops after step 1 without being flagged as terminated")
+    assert_same(tightrope.read(path, incomplete="terminate"), data)
+
+
+def test_logs_with_episodes_left_out_are_not_written(tmp_path):
+    """No file says that they were there, and exact bounds on the others would be wrong."""
+    short = {name: values[:-1] for name, values in columns().items()}
+    data = tightrope.read(short, incomplete="drop")
+    with pytest.raises(DataError, match=r"1 episode was left out .*incomplete"):
+        tightrope.write(data, tmp_path / "logs.csv")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.uint64, np.float16, np.float32, np.float64])
 def test_number_types(dtype):
     rewards = np.arange(9)
     changed = columns(t=columns()["t"].astype(dtype), reward=rewards.astype(dtype))
     assert_same(tightrope.read(changed), tightrope.read(columns(reward=rewards.astype(float))))
+
+
+def test_numbers_of_the_other_byte_order():
+    swapped = {name: values.astype(values.dtype.newbyteorder("S")) for name, values in columns().items()}
+    for source in (swapped, pd.DataFrame(swapped)):
+        assert_same(tightrope.read(source), tightrope.read(columns()))
+
+
+def test_decimals_are_the_nearest_floats():
+    """As databases export numbers: 0.3 is the float 0.3, whole numbers are whole, and names never merge."""
+    values = {name: [Decimal(str(v)) for v in column.tolist()] for name, column in columns().items()}
+    values["reward"] = [Decimal("0.3"), *values["reward"][1:]]
+    wanted = columns(reward=np.array([0.3, *columns()["reward"][1:]]))
+    for source in (values, pa.table(values)):
+        assert_same(tightrope.read(source), tightrope.read(wanted))
+    far = [Decimal(10**20 + k) for k in np.repeat([0, 1, 2], 3).tolist()]
+    near = [Decimal("0.5") + Decimal(10**20 + k) for k in np.repeat([0, 1, 2], 3).tolist()]
+    for names in (far, near):
+        data = tightrope.read(pa.table(columns(episode=pa.array(names))))
+        assert data.episode_ids.tolist() == [str(name) for name in names[::3]]
+
+
+def test_objects_that_only_an_unsigned_number_holds():
+    names = np.repeat(np.array([2**64 - 3, 2**64 - 2, 2**64 - 1], dtype=object), 3)
+    assert tightrope.read(columns(episode=names)).episode_ids.tolist() == [2**64 - 3, 2**64 - 2, 2**64 - 1]
 
 
 def test_float32_and_rounding():

@@ -10,14 +10,15 @@ from typing import Any, Literal, Unpack
 from tightrope.advice import advise as choose
 from tightrope.advice import reasons
 from tightrope.behaviors import behavior as find_behavior
+from tightrope.blas import one_blas_thread
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
 from tightrope.bounds.base import ProcessBound, is_exact
-from tightrope.checks import is_number
+from tightrope.checks import check_size, is_number
 from tightrope.dataset import TrajectoryDataset
 from tightrope.details import details, subject
 from tightrope.diagnostics import overlap, summarize
-from tightrope.errors import BoundError, TightropeError
+from tightrope.errors import BoundError, TightropeError, failing
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.estimators.behavior_check import check_behavior
@@ -39,6 +40,7 @@ DEFAULT_METHOD = "studentized"  # of all, the nearest to its nominal error rate:
 DEFAULT_METHODS = ("percentile", "bca", "studentized", "betting")
 
 
+@one_blas_thread
 def statistic(
     dataset: TrajectoryDataset,
     policy: Any = None,
@@ -48,9 +50,11 @@ def statistic(
     behavior: Any = "logged",
 ) -> FittedStatistic:
     """The estimator as a function of trajectory weights: (..., n) to (...,), NaN where undefined."""
-    return find_estimator(estimator, model=model)(_problem(dataset, policy, behavior))
+    with failing():
+        return find_estimator(estimator, model=model)(_problem(dataset, policy, behavior))
 
 
+@one_blas_thread
 def estimate(
     dataset: TrajectoryDataset,
     policy: Any = None,
@@ -60,7 +64,8 @@ def estimate(
     behavior: Any = "logged",
 ) -> float:
     """The point estimate of the candidate's value."""
-    return statistic(dataset, policy, estimator=estimator, model=model, behavior=behavior).estimate
+    with failing():
+        return statistic(dataset, policy, estimator=estimator, model=model, behavior=behavior).estimate
 
 
 def lower_bound(
@@ -110,6 +115,7 @@ def interval(
     return Interval(low, high, settings.confidence)
 
 
+@one_blas_thread
 def evaluate(
     dataset: TrajectoryDataset,
     policy: Any = None,
@@ -142,8 +148,9 @@ def evaluate(
     if baseline is not None and threshold is None:
         threshold = 0.0
     settings = Settings(**options)
-    problem = _problem(dataset, policy, settings.behavior)
-    found, behavior = overlap(problem), check_behavior(problem)
+    with failing():
+        problem = _problem(dataset, policy, settings.behavior)
+        found, behavior = overlap(problem), check_behavior(problem)
     pairs = _pairs(problem, estimators, methods, model)
     gains = [(gain(one), item) for one, item in pairs if not isinstance(item, ProcessBound)] if baseline else []
     sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
@@ -238,6 +245,7 @@ def _believe(
 def _problem(dataset: TrajectoryDataset, policy: Any, behavior: Any) -> Problem:
     """The question, with the behaviour policy as logged or to be estimated; refused where it cannot be."""
     problem = Problem(dataset, policy)
+    check_size("reward", dataset.rewards, dataset.where)
     chosen = find_behavior(behavior, dataset)
     if chosen is not None:
         problem = replace(problem, behavior=chosen)
@@ -255,6 +263,7 @@ def _reasons(skipped: dict[tuple[str, str], TightropeError]) -> TightropeError:
     return BoundError("; ".join(f"{', '.join(names)}: {why}" for why, names in pairs.items()))
 
 
+@one_blas_thread
 def _one(
     dataset: TrajectoryDataset,
     policy: Any,
@@ -263,9 +272,10 @@ def _one(
     method: str | Method,
     settings: Settings,
 ) -> Bound:
-    problem = _problem(dataset, policy, settings.behavior)
     pair = (estimator, find_method(method))
-    (result,), _ = bounds_of(problem, overlap(problem), [pair], side, settings, check_behavior(problem))
+    with failing():
+        problem = _problem(dataset, policy, settings.behavior)
+        (result,), _ = bounds_of(problem, overlap(problem), [pair], side, settings, check_behavior(problem))
     if isinstance(result, TightropeError):
         raise result
     return result

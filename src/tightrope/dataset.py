@@ -10,8 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import check_finite, check_labels, check_log_probs, declared_range, is_number, whole_horizon
-from tightrope.errors import DataError
+from tightrope.checks import (
+    check_finite,
+    check_labels,
+    check_log_probs,
+    check_unmasked,
+    declared_range,
+    is_number,
+    read_only,
+    whole_horizon,
+)
+from tightrope.errors import DataError, visible
 from tightrope.policy import Policy
 
 Array = npt.NDArray[np.float64]
@@ -28,6 +37,7 @@ class TrajectoryDataset:
     An episode shorter than ``horizon`` must have ended for good (``terminated``): from then on it earns 0 and
     keeps its last importance ratio. One of exactly ``horizon`` steps is complete either way. An episode that the
     logger cut off earlier is refused: nobody knows what it would still have earned (see ``read(incomplete=...)``).
+    Arrays are read-only: a policy or a model that is handed them cannot change the logs.
     """
 
     offsets: IntArray  # (n+1,): episode i is steps offsets[i] .. offsets[i+1]-1
@@ -58,10 +68,12 @@ class TrajectoryDataset:
         self._set("cut", np.bool_)
         for name in ("states", "actions", "final_states", "episode_ids"):
             self._set(name, None)
+        for name in ("notes", "reading"):
+            object.__setattr__(self, name, tuple(visible(text) for text in getattr(self, name)))
         self._check_settings()
         self._check_offsets()
         if self.episode_ids is None:
-            object.__setattr__(self, "episode_ids", np.arange(self.n_trajectories))
+            object.__setattr__(self, "episode_ids", read_only(np.arange(self.n_trajectories)))
         self._check_shapes()
         self._check_values()
         self._check_lengths()
@@ -88,22 +100,22 @@ class TrajectoryDataset:
     @cached_property
     def lengths(self) -> IntArray:
         """Steps per episode, (n,)."""
-        return np.diff(self.offsets)
+        return read_only(np.diff(self.offsets))
 
     @cached_property
     def times(self) -> IntArray:
         """The time of each step within its episode, (N,)."""
-        return np.arange(self.n_steps) - np.repeat(self.offsets[:-1], self.lengths)
+        return read_only(np.arange(self.n_steps) - np.repeat(self.offsets[:-1], self.lengths))
 
     @cached_property
     def discounts(self) -> Array:
         """γ^t for t < horizon, (horizon,)."""
-        return np.power(self.discount, np.arange(self.horizon), dtype=np.float64)
+        return read_only(np.power(self.discount, np.arange(self.horizon), dtype=np.float64))
 
     @cached_property
     def returns(self) -> Array:
         """The discounted return of each episode, (n,)."""
-        return self._per_episode(self.rewards * self.discounts[self.times])
+        return read_only(self._per_episode(self.rewards * self.discounts[self.times]))
 
     @property
     def discrete_actions(self) -> bool | None:
@@ -210,10 +222,15 @@ class TrajectoryDataset:
         value = getattr(self, name)
         if value is None:
             return
+        check_unmasked(name, value)
         try:
             given = np.asarray(value)
+            if given.dtype.kind == "c":
+                raise DataError(f"{name} holds complex numbers; give real ones")
             array = given if dtype is None else given.astype(dtype, copy=False)
         except (TypeError, ValueError) as error:
+            if isinstance(error, DataError):
+                raise
             wanted = "numbers or text" if dtype is None else np.dtype(dtype).name
             raise DataError(f"{name} does not convert to an array of {wanted}: {error}") from error
         if dtype is None and array.dtype.kind not in "iubfUM":
@@ -222,7 +239,7 @@ class TrajectoryDataset:
             raise DataError(
                 f"{name} must hold {'true or false' if dtype is np.bool_ else 'whole numbers'}; got {given}"
             )
-        object.__setattr__(self, name, array)
+        object.__setattr__(self, name, read_only(array))
 
     def _per_episode(self, values: Array) -> Array:
         if self.n_trajectories == 0:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tightrope.dataset import Array, IntArray
-from tightrope.errors import TightropeError
+from tightrope.errors import TightropeError, failing, visible
 from tightrope.estimators import Estimator
 from tightrope.pairs import Work
 from tightrope.problem import Problem
@@ -18,6 +18,7 @@ BINS = 40
 FAR = 4.0  # spans of the middle half beyond which a replicate is counted instead of drawn
 MOST_INFLUENTIAL = 5
 ROUNDING = 1e-12
+TINY, HUGE = 1e-307, 1e307  # beyond them differences are no numbers
 
 
 def subject(bounds: Sequence[Bound], believe: Sequence[int]) -> int:
@@ -31,20 +32,26 @@ def details(index: int, estimator: Estimator, work: Work) -> Details:
     drawn = work.replicates.get(estimator)
     values = np.empty(0) if drawn is None else drawn.values
     edges, counts, beyond = _histogram(values[np.isfinite(values)])
+    try:
+        with failing():
+            influential = _influential(estimator, work)
+    except TightropeError:  # the bound stands without them
+        influential = ()
     return Details(
         bound=index,
         edges=edges,
         counts=counts,
         n_beyond=beyond,
         n_undefined=int(np.isnan(values).sum()),
-        influential=_influential(estimator, work),
+        influential=influential,
     )
 
 
 def _histogram(values: Array) -> tuple[tuple[float, ...], tuple[int, ...], int]:
     """Edges and counts of the bins, and how many values lie far outside them."""
-    if not len(values) or np.ptp(values) <= ROUNDING * np.abs(values).max():
-        return (), (), 0
+    largest = float(np.abs(values).max(initial=0.0))
+    if not BINS * TINY < largest < HUGE or np.ptp(values) <= max(ROUNDING * largest, BINS * TINY):
+        return (), (), 0  # none, all alike, or no numbers in between to cut at
     low, high = np.quantile(values, [0.25, 0.75])
     # Half of them alike, but for rounding: draw all.
     reach = FAR * (high - low) if high - low > ROUNDING * np.abs(values).max() else np.inf
@@ -56,11 +63,8 @@ def _histogram(values: Array) -> tuple[tuple[float, ...], tuple[int, ...], int]:
 def _influential(estimator: Estimator, work: Work) -> tuple[Influence, ...]:
     """The trajectories of the largest absolute influence; none where all are alike or the estimator has no value."""
     problem, data = work.problem, work.problem.dataset
-    try:
-        made: FittedStatistic = work.statistics.get(estimator) or work.anchored(estimator)(problem)
-        influence = made.influence() / data.n_trajectories
-    except TightropeError:
-        return ()
+    made: FittedStatistic = work.statistics.get(estimator) or work.anchored(estimator)(problem)
+    influence = made.influence() / data.n_trajectories
     size = np.where(np.isfinite(influence), np.abs(influence), 0.0)
     if size.max() <= ROUNDING * abs(made.estimate):
         return ()
@@ -72,7 +76,7 @@ def _influential(estimator: Estimator, work: Work) -> tuple[Influence, ...]:
     shares = _shares(problem, top) if getattr(estimator, "uses_ratios", True) else [None] * len(top)
     assert data.episode_ids is not None
     return tuple(
-        Influence(str(data.episode_ids[i]), share, float(data.returns[i]), float(influence[i]), float(without))
+        Influence(visible(str(data.episode_ids[i])), share, float(data.returns[i]), float(influence[i]), float(without))
         for i, share, without in zip(top, shares, others, strict=True)
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import check_size, lent, numbers
 from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
 from tightrope.policy import DiscretePolicy, GaussianPolicy
@@ -17,6 +18,8 @@ HEAVY_TAIL = 0.7  # Vehtari et al.: above it, averages of the ratios are unrelia
 LARGEST_LOG = 700.0  # a ratio beyond this does not fit a float64
 UNLOGGED = 0.01  # of the candidate's choices in logged states
 MOST_ROWS = 10_000  # logged states in which a policy is asked whether it leaves anything to chance
+MOST_NUMBERS = 1 << 22  # probabilities asked for at once
+MOST_PAIRS = 200_000_000  # of states and actions, of which it is kept whether they were logged
 TAIL_POINTS = 60
 OFF_MEAN = 5.0  # standard errors by which the mean ratio may lie below 1
 FALSE_ALARM = 1e-4  # how often at most true propensities are called too low
@@ -72,14 +75,11 @@ def _no_overlap(problem: Problem, error: DataError) -> Overlap:
 
 def _deterministic(problem: Problem) -> list[str]:
     """Which of the two policies leaves nothing to chance in the logged states, and what follows from it."""
-    data, policy, told = problem.dataset, problem.policy, []
-    if isinstance(policy, DiscretePolicy) and data.states is not None:
-        rows = slice(0, MOST_ROWS)
-        try:
-            sure = bool((np.asarray(policy.probs(data.states[rows], data.times[rows])).max(axis=1) == 1.0).all())
-        except PolicyError:  # a mixture whose parts cannot list their probabilities
-            sure = False
-        if sure:
+    data, told = problem.dataset, []
+    first = _probs(problem, slice(0, 1))
+    if first is not None:
+        some = _probs(problem, slice(0, min(MOST_ROWS, max(1, MOST_NUMBERS // max(1, first.size)))))
+        if some is not None and (some.max(axis=1) == 1.0).all():
             told.append(
                 "the candidate leaves nothing to chance: importance sampling can use only the episodes that agree with "
                 "it at every step, and with continuous actions none"
@@ -195,19 +195,32 @@ def unlogged_mass(problem: Problem) -> float | None:
     if states.ndim != 1 or states.dtype.kind not in "iu" or actions.dtype.kind not in "iub":
         return None
     known, place = np.unique(states, return_inverse=True)
-    total = 0.0
-    seen: npt.NDArray[np.bool_] | None = None
-    for start in range(0, data.n_steps, 1 << 16):
-        part = slice(start, start + (1 << 16))
-        try:
-            probs = policy.probs(states[part], data.times[part])
-        except PolicyError:  # a mixture with a part that cannot list its probabilities
+    first = _probs(problem, slice(0, 1))
+    width = 0 if first is None else first.size
+    if not width or width * len(known) > MOST_PAIRS:
+        return None
+    listed = (actions >= 0) & (actions < width)  # of others the candidate's probability is 0
+    seen = np.zeros((len(known), width), dtype=bool)
+    seen[place[listed], actions[listed].astype(np.int64)] = True
+    total, size = 0.0, max(1, MOST_NUMBERS // width)
+    for start in range(0, data.n_steps, size):
+        part = slice(start, start + size)
+        probs = _probs(problem, part)
+        if probs is None:
             return None
-        if seen is None:
-            seen = np.zeros((len(known), probs.shape[1]), dtype=bool)
-            seen[place, actions.astype(np.int64)] = True
         total += float(probs[~seen[place[part]]].sum())
     return total / data.n_steps
+
+
+def _probs(problem: Problem, steps: slice) -> Array | None:
+    """The candidate's probabilities of all actions in some logged states, (N, k); None where it cannot list them."""
+    data, policy = problem.dataset, problem.policy
+    if not isinstance(policy, DiscretePolicy) or data.states is None:
+        return None
+    try:
+        return numbers("probs", policy.probs(lent(data.states[steps]), lent(data.times[steps])))
+    except (PolicyError, MemoryError):  # a mixture with a part that cannot; more actions than fit into memory
+        return None
 
 
 def infinite_variance(problem: Problem) -> bool:
@@ -228,6 +241,7 @@ def infinite_variance(problem: Problem) -> bool:
 
 def summarize(data: TrajectoryDataset) -> Summary:
     """What the logs hold, in numbers."""
+    check_size("reward", data.rewards, data.where)
     returns, n = data.returns, data.n_trajectories
     return Summary(
         n_trajectories=n,

@@ -1,4 +1,4 @@
-"""The loops that NumPy cannot do fast, compiled by numba on first use: cumulative ratios and resampling weights.
+"""The loops that NumPy cannot do fast, compiled by numba on first use: ratios, resampling weights, squares.
 
 Weights come from a counter-based generator, Philox 4x32-10.
 
@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+
+from tightrope.compiled import compiled
 
 BLOCK = 1024  # trajectories per block of the exact multinomial: a draw within a block is a 10-bit slice
 _BITS = 10
@@ -181,7 +183,7 @@ def _scatter(row: Any, width: Any, draws: Any, words: Any, block: Any, replicate
                         done += index < width
 
 
-@njit(cache=True)
+@compiled
 def fill_multinomial(out: Any, left: Any, first_block: Any, first_replicate: Any, n: Any, k0: Any, k1: Any) -> None:
     """Exact multinomial counts for consecutive whole blocks; ``left`` (rows,) holds the draws not yet placed."""
     words = np.empty((4, 128), np.uint32)
@@ -209,7 +211,7 @@ def fill_multinomial(out: Any, left: Any, first_block: Any, first_replicate: Any
                 out[r, start : start + width] = scratch[:width]
 
 
-@njit(cache=True)
+@compiled
 def skip_multinomial(left: Any, blocks: Any, first_replicate: Any, n: Any, k0: Any, k1: Any) -> None:
     """Update ``left`` as if the first ``blocks`` blocks had been filled."""
     for r in range(len(left)):
@@ -218,7 +220,7 @@ def skip_multinomial(left: Any, blocks: Any, first_replicate: Any, n: Any, k0: A
             left[r] -= binomial(left[r], BLOCK / remaining, _u32(block), _u32(first_replicate + r), k0, k1)
 
 
-@njit(cache=True)
+@compiled
 def fill_poisson(out: Any, first_trajectory: Any, first_replicate: Any, k0: Any, k1: Any) -> None:
     """Poisson(1) counts; four replicates of one trajectory share a Philox call."""
     rows, width = out.shape
@@ -242,7 +244,7 @@ def fill_poisson(out: Any, first_trajectory: Any, first_replicate: Any, k0: Any,
             out[r, i] = count
 
 
-@njit(cache=True)
+@compiled
 def fill_exponential(out: Any, first_trajectory: Any, first_replicate: Any, k0: Any, k1: Any) -> None:
     """Exp(1) weights: a Dirichlet(1, ..., 1) row up to its total, which every statistic divides by."""
     rows, width = out.shape
@@ -253,7 +255,19 @@ def fill_exponential(out: Any, first_trajectory: Any, first_replicate: Any, k0: 
             out[r, i] = -math.log(_unit(a, b))
 
 
-@njit(cache=True)
+@compiled(fastmath={"reassoc", "contract"})
+def add_weighted_squares(weights: Any, effect: Any, out: Any) -> None:
+    """out[b] += Σ_i weights[b, i] effect[b, i]², in any order; where a weight is 0 the effect may be anything."""
+    for b in range(len(effect)):
+        row, effects = weights[b], effect[b]
+        total = 0.0
+        for i in range(len(effects)):
+            one = effects[i] if row[i] > 0.0 else 0.0
+            total += row[i] * one * one
+        out[b] += total
+
+
+@compiled
 def cumulate(over: Any, under: Any, lengths: Any, out: Any) -> None:
     """out[i, t] = Σ_{k ≤ t} over − under along episode i, its last value repeated after its end."""
     step = 0

@@ -117,7 +117,8 @@ def _memory(data: TrajectoryDataset, deltas: Array) -> float | None:
 
     assert data.states is not None
     assert data.actions is not None
-    pair = data.states.astype(np.int64) * (int(data.actions.max()) + 1) + data.actions.astype(np.int64)
+    (_, state), (levels, action) = (np.unique(part, return_inverse=True) for part in (data.states, data.actions))
+    pair = state * len(levels) + action
     later = np.flatnonzero(data.times > 0)[:MOST_STEPS]  # before the first step there is nothing to remember
     _, stratum = np.unique(np.stack([pair[later], data.times[later]]), axis=1, return_inverse=True)
     stratum = stratum.reshape(-1)
@@ -126,6 +127,7 @@ def _memory(data: TrajectoryDataset, deltas: Array) -> float | None:
     if len(later) == 0 or group.max() == stratum.max():
         return None
     counts = np.bincount(stratum)
+    deltas = deltas / (np.abs(deltas).max() or 1.0)  # fourth powers are to come
     off = deltas[later] - (np.bincount(stratum, weights=deltas[later]) / counts)[stratum]
     sizes, order, rng = np.bincount(group), np.argsort(stratum, kind="stable"), np.random.default_rng(0)
 

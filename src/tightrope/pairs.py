@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from tightrope.advice import spread_warning
 from tightrope.bounds import Method
 from tightrope.bounds.base import BootstrapBound, ExactBound, ProcessBound, is_exact, rank
 from tightrope.engines import Replicates, replicate
-from tightrope.errors import BoundError, TightropeError
+from tightrope.errors import BoundError, TightropeError, failing
 from tightrope.estimators import ESTIMATORS, Estimator
 from tightrope.estimators.base import IndependentEstimator
 from tightrope.estimators.gain import possible_range, subject
@@ -49,7 +50,8 @@ def bounds_of(
     results: list[Bound | TightropeError] = []
     for estimator, method in pairs:
         try:
-            results.append(work.bound(estimator, method))
+            with failing():
+                results.append(work.bound(estimator, method))
         except TightropeError as error:
             results.append(error)
     return results, work
@@ -98,18 +100,26 @@ class Work:
             if hasattr(method, "needs"):
                 needs.setdefault(estimator, set()).update(method.needs)
         for estimator in needs:
-            try:
+            with self._failing(estimator):
                 if self.problem.dataset.n_trajectories < 2:
                     raise BoundError("a bootstrap needs at least two episodes; the logs hold 1")
                 self.statistics[estimator] = self.anchored(estimator)(self.problem)
-            except TightropeError as error:
-                self.failures[estimator] = error
         self._resample([one for one in self.statistics if "values" in needs[one]], needs)
         for one, statistic in self.statistics.items():
-            if one not in self.replicates:
-                self.replicates[one] = Replicates(statistic.n_trajectories, statistic.estimate, np.empty(0))
-            if "leave_one_out" in needs[one]:
-                self.replicates[one] = replace(self.replicates[one], leave_one_out=statistic.leave_one_out())
+            with self._failing(one):
+                if one not in self.replicates:
+                    self.replicates[one] = Replicates(statistic.n_trajectories, statistic.estimate, np.empty(0))
+                if "leave_one_out" in needs[one]:
+                    self.replicates[one] = replace(self.replicates[one], leave_one_out=statistic.leave_one_out())
+
+    @contextmanager
+    def _failing(self, estimator: Estimator) -> Iterator[None]:
+        """What fails here fails this estimator, and no other."""
+        try:
+            with failing():
+                yield
+        except TightropeError as error:
+            self.failures[estimator] = error
 
     def _resample(self, drawn: list[Estimator], needs: dict[Estimator, set[str]]) -> None:
         if not drawn:
@@ -119,6 +129,16 @@ class Work:
         if isinstance(settings.resampling, ModelBootstrap):
             self._simulate(drawn)
             return
+        try:
+            with failing():
+                self._replicate(drawn, needs)
+        except TightropeError:  # one of them: each by itself gives the same bits, and shows which
+            for one in drawn:
+                with self._failing(one):
+                    self._replicate([one], needs)
+
+    def _replicate(self, drawn: list[Estimator], needs: dict[Estimator, set[str]]) -> None:
+        settings = self.settings
         values = replicate(
             [self.statistics[one] for one in drawn],
             scheme(settings.resampling),
@@ -140,10 +160,11 @@ class Work:
                     'resampling="model" simulates from a fitted tabular model; of the estimators only mb rests on one'
                 )
                 continue
-            values = statistic.model.simulated_values(  # type: ignore[attr-defined]
-                self.settings.n_resamples, seed=self.settings.seed
-            )
-            self.replicates[one] = Replicates(statistic.n_trajectories, statistic.estimate, values)
+            with self._failing(one):
+                values = statistic.model.simulated_values(  # type: ignore[attr-defined]
+                    self.settings.n_resamples, seed=self.settings.seed
+                )
+                self.replicates[one] = Replicates(statistic.n_trajectories, statistic.estimate, values)
 
     def bound(self, estimator: Estimator, method: Method) -> Bound:
         """The bound of one pair; raises where there is none."""

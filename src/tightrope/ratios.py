@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tightrope.checks import check_log_probs
+from tightrope.checks import check_log_probs, lent, numbers, read_only
 from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.errors import DataError, NoOverlapError, PolicyError, TightropeError
 from tightrope.policy import as_policy
@@ -80,7 +80,7 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
         missing = "state (or obs_*)" if dataset.states is None else "action (or action_*)"
         raise PolicyError(f"a policy needs the logged states and actions, and the logs have no {missing} column")
     try:
-        values = as_policy(policy).log_prob(dataset.states, dataset.actions, dataset.times)
+        values = as_policy(policy).log_prob(lent(dataset.states), lent(dataset.actions), lent(dataset.times))
     except PolicyError as error:
         if error.row is None:
             raise
@@ -91,7 +91,7 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
         raise PolicyError(
             f"the policy failed on the logged states and actions: {type(error).__name__}: {error}"
         ) from error
-    result = np.asarray(values, dtype=np.float64)
+    result = numbers("the policy's log_prob", values)
     if result.shape != dataset.rewards.shape:
         raise PolicyError(
             f"the policy returned log-probabilities of shape {result.shape}; one per step, "
@@ -99,4 +99,4 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
         )
     name = "the policy's log-probability"
     check_log_probs(name, result, dataset.discrete_actions, dataset.where, zero=True, error=PolicyError)
-    return result
+    return read_only(result)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
-from tightrope.errors import TightropeError
+from tightrope.errors import TightropeError, visible
 
 Side = Literal["lower", "upper"]
 Guarantee = Literal["exact", "approximate"]
@@ -69,7 +69,7 @@ class Bound(_Json):
             f"{self.about} {sign} {self.value:.6g} with confidence {self.confidence:g} ({self.guarantee}; "
             f"{self.estimator}, {self.method}; estimate {self.estimate:.6g}{estimated_behavior(self)})"
         )
-        return "\n".join([text, *(f"  ! {warning}" for warning in self.warnings)])
+        return visible("\n".join([text, *(f"  ! {warning}" for warning in self.warnings)]))
 
 
 def estimated_behavior(bound: Bound) -> str:
@@ -94,7 +94,8 @@ class Interval(_Json):
             f"{low.value:.6g} ≤ {low.about} ≤ {high.value:.6g} with confidence {self.confidence:g} ({low.guarantee}; "
             f"{low.estimator}, {low.method}{estimated_behavior(low)})"
         )
-        return "\n".join([text, *(f"  ! {warning}" for warning in dict.fromkeys((*low.warnings, *high.warnings)))])
+        warnings = dict.fromkeys((*low.warnings, *high.warnings))
+        return visible("\n".join([text, *(f"  ! {warning}" for warning in warnings)]))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -206,7 +207,7 @@ class Advice(_Json):
     reasons: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "\n".join([self.text, *(f"  - {reason}" for reason in self.reasons)])
+        return visible("\n".join([self.text, *(f"  - {reason}" for reason in self.reasons)]))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -306,7 +307,7 @@ class Evaluation(_Json):
         return tuple(self.gains[index] for index in self.believe_gains)
 
     def __str__(self) -> str:
-        return "\n".join([*(str(bound).splitlines()[0] for bound in self.bounds), self.advice])
+        return visible("\n".join([*(str(bound).splitlines()[0] for bound in self.bounds), self.advice]))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

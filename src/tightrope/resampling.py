@@ -12,11 +12,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tightrope.checks import is_number
 from tightrope.dataset import Array, IntArray
-from tightrope.errors import TightropeError
+from tightrope.errors import BoundError, TightropeError
 
 Seed = int | np.random.Generator | np.random.SeedSequence
 
+MOST_RESAMPLES = 10_000_000  # values of all replicates are kept: some 100 bytes each over all estimators
 BLOCK = 1024  # schemes are filled from trajectory indices that are multiples of this
 
 
@@ -191,9 +193,21 @@ def draw_weights(
 ) -> Array:
     """Weight rows (n_resamples, n) for replicates ``first``, ``first + 1``, ...: what a bound uses, to look at."""
     chosen = scheme(resampling)
+    check_resamples(n_resamples)
     out = np.empty((n_resamples, n))
     chosen.fill(out, chosen.start(n, n_resamples), seed=seed_of(rng), trajectory=0, replicate=first, n=n)
     return out
+
+
+def check_resamples(n_resamples: Any) -> None:
+    """Refuse a number of replicates that is none, or that would not fit into memory."""
+    if not (is_number(n_resamples) and n_resamples % 1 == 0 and n_resamples >= 1):
+        raise BoundError(f"n_resamples is {n_resamples!r}; it must be a whole number, at least 1")
+    if n_resamples > MOST_RESAMPLES:
+        raise BoundError(
+            f"n_resamples is {n_resamples!r}; at most {MOST_RESAMPLES} are drawn, since all are kept in memory. 2000 "
+            "are usual, and beyond 100000 hardly anything changes"
+        )
 
 
 def leave_one_out_weights(n: int) -> Array:

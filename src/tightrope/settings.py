@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from tightrope.checks import is_number
 from tightrope.engines.local import Precision, Progress
 from tightrope.errors import BoundError
-from tightrope.resampling import Seed, WeightScheme, scheme, seed_of
+from tightrope.resampling import Seed, WeightScheme, check_resamples, scheme, seed_of
 
 
 class Options(TypedDict, total=False):
@@ -40,8 +40,7 @@ class Settings:
     def __post_init__(self) -> None:
         if not (is_number(self.confidence) and 0.5 < self.confidence < 1.0):
             raise BoundError(f"confidence is {self.confidence!r}; it must lie between 0.5 and 1, such as 0.95")
-        if not (is_number(self.n_resamples) and self.n_resamples % 1 == 0 and self.n_resamples >= 1):
-            raise BoundError(f"n_resamples is {self.n_resamples!r}; it must be a whole number, at least 1")
+        check_resamples(self.n_resamples)
         if self.max_ratio is not None and not (is_number(self.max_ratio) and self.max_ratio > 0):
             raise BoundError(f"max_ratio is {self.max_ratio!r}; it must be positive")
         if self.precision not in ("float64", "float32"):

@@ -17,6 +17,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.blas import one_blas_thread
+from tightrope.checks import numbers
 from tightrope.dataset import Array
 from tightrope.errors import TightropeError
 
@@ -60,7 +62,7 @@ class FittedStatistic(Statistic, Protocol):
 
 def weight_rows(weights: npt.ArrayLike, n: int) -> Array:
     """Weights as an array (..., n), checked."""
-    rows = np.asarray(weights, dtype=np.float64)
+    rows = numbers("weights", weights, TightropeError)
     if rows.shape[-1:] != (n,):
         raise TightropeError(f"weights have shape {rows.shape}; one weight per trajectory, (..., {n}), expected")
     if not (np.isfinite(rows) & (rows >= 0)).all():
@@ -89,11 +91,12 @@ class SumStatistic:
     make_columns: Callable[[int, int], Array]  # episodes start..stop to (stop - start, columns)
     combine: Combine
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """How many columns are summed."""
         return max(int(part.stop) for part in self.fields.values())
 
+    @one_blas_thread
     def __call__(self, weights: npt.ArrayLike) -> Array:
         """(..., n) weights to (...,) values; NaN where the weights leave the statistic undefined."""
         rows = weight_rows(weights, self.n_trajectories)
@@ -144,12 +147,14 @@ class SumStatistic:
         return self._influence
 
     @cached_property
+    @one_blas_thread
     def _influence(self) -> Array:
         slope = self.combine.gradient(self.summary.sums)
         parts = [columns @ slope for _, _, columns in self.chunks()]
         result: Array = self.n_trajectories * np.concatenate(parts)
         return result
 
+    @one_blas_thread
     def leave_one_out(self) -> Array:
         """The value without each trajectory in turn, (n,): its own sums subtracted, no second fit.
 
@@ -241,14 +246,16 @@ FLOAT32_RESOLVED = 0.01  # of the average denominator: below it float32 has lost
 
 @dataclass(frozen=True, eq=False)
 class CenteredRatioSum:
-    """A RatioSum over columns (1, D/D̄ − 1, (N − θD)/D̄): small numbers, for float32 without losing digits.
+    """A RatioSum over columns (1, D/D̄ − 1, (N − θD)/D̄s): small numbers, for float32 without losing digits.
 
-    N/D = θ + Σw(N − θD)/D̄ / (Σw + Σw(D/D̄ − 1)), with θ and D̄ of the full data.
+    N/D = θ + s Σw(N − θD)/D̄s / (Σw + Σw(D/D̄ − 1)), with θ and D̄ of the full data and s the size of N − θD: rewards
+    come in any unit, and float32 ends at 1e±38.
     """
 
     coefficients: Array  # (K,)
     constant: float
     ratios: Array  # (K,): θ
+    sizes: Array  # (K,): s, powers of two
 
     @property
     def fields(self) -> dict[str, slice]:
@@ -261,7 +268,7 @@ class CenteredRatioSum:
         total, below, above = (sums[..., part] for part in self.fields.values())
         below = total + below
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(below > FLOAT32_RESOLVED * total, self.ratios + above / below, np.nan)
+            ratio = np.where(below > FLOAT32_RESOLVED * total, self.ratios + self.sizes * (above / below), np.nan)
         value: Array = self.constant + ratio @ self.coefficients
         return value
 
@@ -270,7 +277,7 @@ class CenteredRatioSum:
         total, below, above = (sums[..., part] for part in self.fields.values())
         below = total + below
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_numerator = self.coefficients / below
+            by_numerator = self.coefficients * self.sizes / below
             by_denominator = -by_numerator * above / below
         by_total = by_denominator.sum(axis=-1, keepdims=True)
         return np.concatenate([by_total, by_denominator, by_numerator], axis=-1)
@@ -285,12 +292,18 @@ def centered(statistic: SumStatistic) -> SumStatistic:
     average = below / statistic.n_trajectories
     theta = above / below
 
-    def make_columns(start: int, stop: int) -> Array:
-        denominator, numerator = combine._parts(statistic.make_columns(start, stop))
-        ones = np.ones((stop - start, 1))
-        return np.hstack([ones, denominator / average - 1.0, (numerator - theta * denominator) / average])
+    def parts(columns: Array) -> tuple[Array, Array]:
+        denominator, numerator = combine._parts(columns)
+        return denominator / average - 1.0, (numerator - theta * denominator) / average
 
-    shifted = CenteredRatioSum(combine.coefficients, combine.constant, theta)
+    largest = np.max([np.abs(parts(columns)[1]).max(axis=0) for _, _, columns in statistic.chunks()], axis=0)
+    sizes = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1.0))))
+
+    def make_columns(start: int, stop: int) -> Array:
+        denominator, numerator = parts(statistic.make_columns(start, stop))
+        return np.hstack([np.ones((stop - start, 1)), denominator, numerator / sizes])
+
+    shifted = CenteredRatioSum(combine.coefficients, combine.constant, theta, sizes)
     return SumStatistic(statistic.n_trajectories, shifted.fields, make_columns, shifted)
 
 

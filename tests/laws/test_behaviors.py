@@ -5,7 +5,6 @@ The estimate is part of the statistic: integer weights equal a rebuild that coun
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.laws import laws
 from tests.laws.laws import SAMPLING, logs, same
 from tests.laws.test_models import DATA, DISCOUNT, EPISODES, HORIZON, POLICY, REPEATS, law_padding, law_shift
-from tests.oracle import SLOW, Episode, mdps
+from tests.oracle import SLOW, Episode, counted_behavior, mdps
 from tightrope import GaussianPolicy, SoftmaxPolicy, TrajectoryDataset
 from tightrope.behaviors import ClassifierBehavior, GaussianRegression, LogisticBehavior, TabularBehavior
 from tightrope.errors import BoundError
@@ -55,31 +54,12 @@ def test_two_episodes_by_hand(name, value):
 # -- against a slow definition -------------------------------------------------------------------------------------
 
 
-def counted(episodes, weights, *, timed):
-    """The episodes with the behaviour policy counted under the weights, straight from its definition."""
-    pairs, visits = Counter(), Counter()
-    for w, e in zip(weights, episodes, strict=True):
-        for t, (s, a) in enumerate(zip(e.states, e.actions, strict=True)):
-            where = (s, t) if timed else s
-            pairs[where, a] += w
-            visits[where] += w
-
-    def share(s, a, t):
-        where = (s, t) if timed else s
-        return pairs[where, a] / visits[where] if pairs[where, a] else 1.0  # never asked for: its weight is 0
-
-    return [
-        replace(e, behavior=[share(s, a, t) for t, (s, a) in enumerate(zip(e.states, e.actions, strict=True))])
-        for e in episodes
-    ]
-
-
 @pytest.mark.parametrize("timed", [False, True])
 @pytest.mark.parametrize("name", SAMPLING)
 @pytest.mark.parametrize("weights", [[1] * 14, REPEATS, [0.5, 2.5] * 7], ids=["ones", "repeats", "fractions"])
 def test_slow_definition(name, timed, weights):
     make = on(COUNTED[name], TabularBehavior(timed=timed))
-    expected = SLOW[name](counted(EPISODES, weights, timed=timed), DISCOUNT, HORIZON, weights)
+    expected = SLOW[name](counted_behavior(EPISODES, weights, timed=timed), DISCOUNT, HORIZON, weights)
     same(make(Problem(DATA))(np.array(weights)), expected)
 
 

@@ -323,7 +323,7 @@ BAD = {
         problem,
         "reward returned nan for state",
     ),
-    "reward text": (LinearModel(reward=lambda s, a, after, t: "high"), problem, "reward must return one number per"),
+    "reward text": (LinearModel(reward=lambda s, a, after, t: "high"), problem, "reward must give numbers; got <U4"),
     "ended shape": (
         LinearModel(terminated=lambda s, a, after, t: True),
         problem,

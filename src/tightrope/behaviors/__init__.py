@@ -10,6 +10,7 @@ from tightrope.behaviors.classifier import ClassifierBehavior
 from tightrope.behaviors.gaussian import GaussianRegression
 from tightrope.behaviors.logistic import LogisticBehavior
 from tightrope.behaviors.tabular import TabularBehavior
+from tightrope.checks import accepted
 from tightrope.dataset import TrajectoryDataset
 from tightrope.errors import TightropeError
 
@@ -33,13 +34,16 @@ def behavior(chosen: Any, dataset: TrajectoryDataset) -> BehaviorModel | None:
         if name not in BEHAVIORS:
             raise TightropeError(f"behavior is {chosen!r}; known: logged, auto, {', '.join(BEHAVIORS)}")
         return BEHAVIORS[name]()
-    if hasattr(chosen, "prepare") and hasattr(chosen, "name"):
+    if isinstance(chosen, type):
+        raise TightropeError(f"behavior is the class {chosen.__name__}; give an instance, such as {chosen.__name__}()")
+    if "dataset" in accepted(getattr(chosen, "prepare", None)) and hasattr(chosen, "name"):
         made: BehaviorModel = chosen
         return made
     if hasattr(chosen, "fit"):
         return ClassifierBehavior(chosen)
     raise TightropeError(
-        f"behavior is a {type(chosen).__name__}; give a name ({', '.join(BEHAVIORS)}) a behaviour model or a classifier"
+        f"behavior is a {type(chosen).__name__}; give a name ({', '.join(BEHAVIORS)}), a behaviour model or a "
+        "classifier"
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tightrope.behaviors.logged import Anything, StateFeatures, discrete_actions, require, state_features
+from tightrope.checks import lent
 from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import TightropeError
 
@@ -68,7 +69,7 @@ class ClassifierFits:
             return probs.ravel()
         trained = copy.deepcopy(self.classifier)
         trained.fit(self.features[used], self.levels[self.choices[used]], sample_weight=per_step[used])
-        probs[:, np.searchsorted(self.levels, trained.classes_)] = trained.predict_proba(self.features)
+        probs[:, np.searchsorted(self.levels, trained.classes_)] = trained.predict_proba(lent(self.features))
         return probs.ravel()
 
     def log_probs(self, parameters: Array) -> Array:

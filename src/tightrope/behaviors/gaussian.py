@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from tightrope.errors import DataError
 from tightrope.models.gram import Gram
 
 NO_NOISE = 1e-12  # of an action's variance
+SETTLED = 1e-13  # of the largest sum of squares: beside rounding enough that normal equations can be solved
 
 
 @dataclass(frozen=True)
@@ -75,14 +77,21 @@ class GaussianFit:
         The covariance does not move with B to first order: B minimises it.
         """
         errors, per_step = self._errors(parameters), np.repeat(weights, self.lengths)
-        covariance = self._parts(parameters)[1]
-        pulled = np.linalg.solve(covariance, errors.T).T  # Σ⁻¹e
-        normal = self.features.T @ (per_step[:, None] * self.features)
-        by_mean = np.linalg.solve(normal, self.features.T @ (gradient[:, None] * pulled))
-        by_spread = 0.5 * (pulled.T @ (gradient[:, None] * pulled) - gradient.sum() * np.linalg.inv(covariance))
-        moved = np.einsum("np,pk,nk->n", self.features, by_mean, errors, optimize=True)
+        covariance, root = self._parts(parameters)[1], np.linalg.inv(self._factor(parameters))
+        pulled = errors @ root.T @ root  # Σ⁻¹e
+        features = self._scaled
+        normal = features.T @ (per_step[:, None] * features)
+        normal[np.diag_indices_from(normal)] += SETTLED * normal.diagonal().max()
+        by_mean = np.linalg.solve(normal, features.T @ (gradient[:, None] * pulled))
+        by_spread = 0.5 * (pulled.T @ (gradient[:, None] * pulled) - gradient.sum() * (root.T @ root))
+        moved = np.einsum("np,pk,nk->n", features, by_mean, errors, optimize=True)
         spread = np.einsum("nk,kl,nl->n", errors, by_spread, errors, optimize=True) - np.sum(by_spread * covariance)
         return np.add.reduceat(moved + spread / per_step.sum(), np.cumsum(self.lengths) - self.lengths)
+
+    @cached_property
+    def _scaled(self) -> Array:
+        """The features centred and scaled, (N, p): the same fits, but their products keep their digits."""
+        return (self.features - self.gram.feature_center) / self.gram.feature_scale
 
     def _parts(self, parameters: Array) -> tuple[Array, Array]:
         p, k = self.features.shape[1], self.actions.shape[1]

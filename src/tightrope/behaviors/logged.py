@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import check_size, lent, numbers
 from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import DataError
+from tightrope.models.gram import PIVOT, clamped_cholesky
 
 Anything = npt.NDArray[Any]
 StateFeatures = Callable[[Anything, IntArray], Any]  # states and times of N steps to (N, p)
 
+REDUNDANT = 1e-12  # a column that varies by less than this share of its size is constant but for rounding
 MOST_LEVELS = 200  # distinct states that get a column each
 
 
@@ -54,17 +57,20 @@ def continuous_actions(dataset: TrajectoryDataset) -> Array:
         f'actions are {actions.dtype}, which are categories; use behavior="tabular" or "logistic", or give continuous '
         "actions as floats",
     )
+    check_size("action", actions, dataset.where)
     return actions.astype(np.float64, copy=False).reshape(len(actions), -1)
 
 
 def state_features(dataset: TrajectoryDataset, given: StateFeatures | None) -> tuple[Array, list[str]]:
     """Rows of numbers (N, p) and their names: 1 and the state, or a column for each numbered state, or as given."""
     states = logged_states(dataset)
+    check_size("state", states, dataset.where)
     if given is not None:
         return _given(given, states, dataset.times)
     if states.dtype.kind == "f" or (states.ndim == 2 and states.dtype.kind in "iub"):
         rows = states.astype(np.float64).reshape(len(states), -1)
-        return np.column_stack([np.ones(len(rows)), rows]), ["1", *(f"state {k}" for k in range(rows.shape[1]))]
+        kept = _telling(rows)
+        return np.column_stack([np.ones(len(rows)), rows[:, kept]]), ["1", *(f"state {k}" for k in kept)]
     require(states.ndim == 1, f"states are {states.dtype} of shape {states.shape}; give features=")
     levels, place = np.unique(states, return_inverse=True)
     require(
@@ -73,6 +79,23 @@ def state_features(dataset: TrajectoryDataset, given: StateFeatures | None) -> t
         "give states that are quantities as floats",
     )
     return (place[:, None] == np.arange(len(levels))).astype(np.float64), [f"state = {level}" for level in levels]
+
+
+def _telling(rows: Array) -> IntArray:
+    """The columns that are no constant and no combination of the columns before them: the others change no fit.
+
+    All of them where there are fewer rows than columns, for then nothing tells which.
+    """
+    if len(rows) <= rows.shape[1]:
+        return np.arange(rows.shape[1])
+    off = rows - rows.mean(axis=0)
+    reach = np.abs(off).max(axis=0)
+    varying = np.flatnonzero(reach > REDUNDANT * np.abs(rows).max(axis=0))
+    off = off[:, varying] / reach[varying]
+    off /= np.sqrt(np.square(off).mean(axis=0))
+    new = clamped_cholesky((off.T @ off)[None] / len(off), floor=np.full(len(varying), PIVOT))[1][0]
+    kept: IntArray = varying[new > PIVOT]
+    return kept
 
 
 def _actions(dataset: TrajectoryDataset) -> Anything:
@@ -85,10 +108,7 @@ def _actions(dataset: TrajectoryDataset) -> Anything:
 
 
 def _given(given: StateFeatures, states: Anything, times: IntArray) -> tuple[Array, list[str]]:
-    try:
-        features = np.asarray(given(states, times), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"behaviour policy: features must return rows of numbers, (N, p): {error}") from error
+    features = numbers("behaviour policy: features", given(lent(states), lent(times)), DataError)
     require(
         features.ndim == 2 and len(features) == len(states) and bool(np.isfinite(features).all()),
         f"features returned shape {features.shape}; finite numbers, ({len(states)}, p), expected",

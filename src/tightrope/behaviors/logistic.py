@@ -15,6 +15,7 @@ RIDGE = 1e-8  # of the mean squared logit: keeps the fit finite where an action 
 MOST_STEPS, MOST_HALVINGS = 100, 30
 CONVERGED = 1e-16  # of the Newton decrement, in nats per step; the step taken then squares it once more
 ROUNDING = 1e-14
+SETTLED = 1e-12  # of the largest curvature
 
 
 @dataclass(frozen=True)
@@ -124,10 +125,12 @@ class LogisticFit:
 
 
 def _solve(hessian: Array, slope: Array) -> Array:
-    """H⁻¹ slope; redundant features are settled by a far smaller ridge on the coefficients."""
+    """H⁻¹ slope. What some weights leave redundant (a feature that varies in none of the trajectories that they hold)
+    is settled by a far smaller ridge on the coefficients, large enough beside rounding that H can always be inverted.
+    """
     matrix = hessian.reshape(slope.size, slope.size)
     diagonal = np.arange(slope.size)
-    matrix[diagonal, diagonal] *= 1 + 1e-12
+    matrix[diagonal, diagonal] += SETTLED * (matrix[diagonal, diagonal].max() or 1.0)
     return np.asarray(np.linalg.solve(matrix, slope.ravel()).reshape(slope.shape))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from tightrope.compiled import compiled
 
 
-@njit(cache=True)
+@compiled
 def likelihood(
     features: Any, choices: Any, weights: Any, coefficients: Any, ridge: Any, slope: Any, hessian: Any
 ) -> Any:

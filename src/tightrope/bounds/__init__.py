@@ -41,12 +41,14 @@ PROCESS_METHODS: dict[str, ProcessBound] = {Robust.name: Robust()}
 
 def method(chosen: str | Method) -> Method:
     """A bound by name with its default settings, or as it is."""
-    if not isinstance(chosen, str) and (hasattr(chosen, "lower") or isinstance(chosen, ProcessBound)):
-        return chosen
+    if isinstance(chosen, type):
+        raise TightropeError(f"method is the class {chosen.__name__}; give an instance, {chosen.__name__}()")
     known: dict[str, Method] = {**METHODS, **PROCESS_METHODS}
-    if chosen not in known:
+    if isinstance(chosen, str) and chosen in known:
+        return known[chosen]
+    if isinstance(chosen, str) or not (hasattr(chosen, "lower") or isinstance(chosen, ProcessBound)):
         raise TightropeError(f"method is {chosen!r}; known: {', '.join(known)}")
-    return known[str(chosen)]
+    return chosen
 
 
 __all__ = [

@@ -11,6 +11,7 @@ import numpy as np
 from tightrope.bounds.base import Need, lowest, rank
 from tightrope.dataset import Array
 from tightrope.engines import Replicates
+from tightrope.resampling import MOST_RESAMPLES
 
 _NORMAL = NormalDist()
 TIE = 1e-5  # of the replicates' spread
@@ -50,7 +51,7 @@ class BCa:
         if position < 1:
             warnings.append(
                 f"few-resamples: BCa asks for the {level:.2g} quantile, which {size} replicates do not reach; the "
-                f"lowest one is used. Raise n_resamples to {int(min(np.ceil(10 / max(level, 1e-7)), 1e8))}"
+                f"lowest one is used. Raise n_resamples to {min(np.ceil(10 / max(level, 1e-7)), MOST_RESAMPLES):.0f}"
             )
         return lowest(values, max(position, 1)), warnings
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import is_number
+from tightrope.checks import Where, is_number
 from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.errors import DataError
 
@@ -58,8 +59,8 @@ def next_states(dataset: TrajectoryDataset, n_states: int) -> IntArray:
     assert states is not None
     following = np.append(states[1:].astype(np.int64), UNKNOWN)
     following[last] = n_states
-    final = dataset.final_states
-    if final is None or final.ndim != 1 or final.dtype.kind not in "iu" or (final[going_on] < 0).any():
+    final = _final_states(dataset)
+    if final is None:
         following[last[dataset.lengths == dataset.horizon]] = UNKNOWN
         return following
     if (final[going_on] >= n_states).any():
@@ -69,6 +70,49 @@ def next_states(dataset: TrajectoryDataset, n_states: int) -> IntArray:
         )
     following[last[going_on]] = final[going_on]
     return following
+
+
+def logged_states(dataset: TrajectoryDataset) -> IntArray:
+    """The distinct states of the logs, those after the last step of episodes that go on among them, rising."""
+    assert dataset.states is not None
+    final = _final_states(dataset)
+    later = dataset.states[:0] if final is None else final[~dataset.terminated]
+    return np.unique(np.concatenate([dataset.states, later]).astype(np.int64))
+
+
+def renumbered(dataset: TrajectoryDataset, states: IntArray, actions: IntArray) -> TrajectoryDataset:
+    """The logs with states and actions by their place among these, rising: 0, 1, 2, ... whatever their names are."""
+    assert dataset.states is not None
+    assert dataset.actions is not None
+    final = _final_states(dataset)
+    if final is not None:
+        going_on, after = np.flatnonzero(~dataset.terminated), dataset.offsets[1:] - 1
+        later = _place("state", final[going_on], states, lambda i: f"the end of {dataset.where(after[going_on[i]])}")
+        final = np.full(dataset.n_trajectories, UNKNOWN)
+        final[going_on] = later
+    return replace(
+        dataset,
+        states=_place("state", dataset.states, states, dataset.where),
+        actions=_place("action", dataset.actions, actions, dataset.where),
+        final_states=final,
+    )
+
+
+def _final_states(dataset: TrajectoryDataset) -> IntArray | None:
+    """The states after the last steps, (n,); None unless the logs hold those of all episodes that go on."""
+    final, going_on = dataset.final_states, ~dataset.terminated
+    if final is None or final.ndim != 1 or final.dtype.kind not in "iu" or (final[going_on] < 0).any():
+        return None
+    return final
+
+
+def _place(name: str, values: npt.NDArray[Any], labels: IntArray, where: Where) -> IntArray:
+    place = np.searchsorted(labels, values).clip(max=len(labels) - 1)
+    unknown = labels[place] != values
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        raise DataError(f"{name} {values[row]} at {where(row)} is not among the {len(labels)} of the policy's table")
+    return place.astype(np.int64)
 
 
 def count(dataset: TrajectoryDataset, n_states: int, n_actions: int) -> Counts:

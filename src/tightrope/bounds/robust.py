@@ -12,12 +12,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.bounds.finite_model import Counts, count
+from tightrope.bounds.finite_model import Counts, count, logged_states, renumbered
 from tightrope.checks import is_number
 from tightrope.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.errors import BoundError, PolicyError
 from tightrope.models import has_tabular
-from tightrope.models.tabular import policy_table
+from tightrope.models.tabular import numbered, policy_table
 from tightrope.policy import TabularPolicy
 from tightrope.problem import Problem
 from tightrope.records import Bound, Guarantee, Side
@@ -44,10 +44,15 @@ class Robust:
         assert data.states is not None
         assert data.actions is not None
         declared = isinstance(problem.policy, TabularPolicy)
-        n_states = problem.policy.table.shape[-2] if declared else int(data.states.max()) + 1
-        table = policy_table(problem.policy, n_states, int(data.actions.max()) + 1, data.horizon)
-        if table[0].size * n_states > DENSE:
-            raise BoundError(f"robust makes dense tables; {n_states} states are too many for it")
+        states = problem.policy.states if declared else logged_states(data)
+        if len(states) ** 2 > DENSE:
+            raise BoundError(f"robust makes dense tables; {len(states)} states are too many for it")
+        table, actions = policy_table(problem.policy, states, numbered("action", data.actions), data.horizon)
+        if table[0].size * len(states) > DENSE:
+            raise BoundError(
+                f"robust makes dense tables; {len(states)} states and {len(actions)} actions are too many for it"
+            )
+        data = renumbered(data, states, actions)
         return robust_bound(data, table, confidence=confidence, side=side, states_declared=declared)
 
 

@@ -10,8 +10,10 @@ from tightrope.cli.domains import demo, truth
 from tightrope.cli.logs import evaluate, inspect
 from tightrope.cli.shared import BAD_INPUT, EXITS, NO_ANSWER
 from tightrope.cli.studies import coverage, reproduce
+from tightrope.cli.terminal import Commands, say
 
 app = typer.Typer(
+    cls=Commands,
     help="How good is this policy, at worst, judging only from logs of another policy?",
     epilog=EXITS,
     no_args_is_help=True,
@@ -26,7 +28,7 @@ def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"tightrope {version('tightrope')}")
+        say(f"tightrope {version('tightrope')}")
         raise typer.Exit
 
 

@@ -9,6 +9,7 @@ import typer
 
 from tightrope.cli.options import Json, SeedOption
 from tightrope.cli.shared import errors, leave, progress_bar, show
+from tightrope.cli.terminal import console, say
 
 
 def demo(
@@ -24,18 +25,22 @@ def demo(
 
         import tightrope
         from tightrope.domains import small
+        from tightrope.readers.write import check_writable
 
         chosen = small(problem)
-        dataset = chosen.logs(n, rng=np.random.default_rng(seed))
         if save is not None:
-            tightrope.write(dataset, save)
+            check_writable(save)
+        dataset = chosen.logs(n, rng=np.random.default_rng(seed))
         if not json:
-            typer.echo(f"{chosen.name}: {chosen.about}.")
+            say(f"{chosen.name}: {chosen.about}.")
         with progress_bar("resampling") as progress:
             result = tightrope.evaluate(
                 dataset, chosen.candidate, rng=seed, true_value=chosen.true_value, progress=progress
             )
     show(result, json)
+    if save is not None:
+        with errors():
+            tightrope.write(dataset, save)
     if save is not None and not json:
         ranges = " ".join(
             f"--{name} {low!r} {high!r}"
@@ -44,7 +49,7 @@ def demo(
                 ("return-range", chosen.mdp.return_range),
             )
         )
-        typer.echo(
+        say(
             f"\nThe same from the file:\n  tightrope evaluate {save} --horizon {dataset.horizon} --discount "
             f"{dataset.discount:g} {ranges}"
         )
@@ -56,7 +61,6 @@ def demo(
 def _show_situations(seed: int) -> None:
     """What is advised where different answers are called for, beside the truth."""
     import numpy as np
-    from rich.console import Console
 
     import tightrope
     from tightrope.domains import situations
@@ -68,7 +72,7 @@ def _show_situations(seed: int) -> None:
         results.append(
             (problem.name, problem.about, tightrope.evaluate(dataset, problem.candidate, true_value=problem.true_value))
         )
-    Console().print(situations_table(results))
+    console().print(situations_table(results))
 
 
 def truth(
@@ -84,10 +88,11 @@ def truth(
         from tightrope.domains.truth import truth as compute
 
         chosen = tightrope.domains.domain(domain)
+        drawn = None
         if draw is not None:
-            from tightrope.report.drawing import save_drawing
+            from tightrope.report.drawing import drawing
 
-            save_drawing(chosen, draw, seed=seed)
+            drawn = drawing(chosen, draw, seed=seed)  # written last: a full disk must not cost the answer
         with progress_bar("rolling out") as progress:
             found = compute(chosen, rollouts=rollouts, seed=seed, progress=progress)
     from tightrope.report.truth import truth_record, truth_table
@@ -95,8 +100,9 @@ def truth(
     if json:
         import json as encoder
 
-        typer.echo(encoder.dumps(truth_record(chosen, found)))
-        return
-    from rich.console import Console
-
-    Console().print(truth_table(chosen, found))
+        say(encoder.dumps(truth_record(chosen, found)))
+    else:
+        console().print(truth_table(chosen, found))
+    if drawn is not None:
+        with errors():
+            drawn()

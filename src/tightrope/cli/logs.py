@@ -29,6 +29,7 @@ from tightrope.cli.options import (
     Sigma,
 )
 from tightrope.cli.shared import errors, leave, progress_bar, show
+from tightrope.cli.terminal import console, say
 
 if TYPE_CHECKING:
     from tightrope.dataset import TrajectoryDataset
@@ -93,7 +94,7 @@ def evaluate(
             check_writable(report)
         candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
         dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
-        typer.echo(f"read: {'; '.join(dataset.reading)}", err=True)
+        say(f"read: {'; '.join(dataset.reading)}", err=True)
         with progress_bar("resampling") as progress:
             result = tightrope.evaluate(
                 dataset,
@@ -113,9 +114,10 @@ def evaluate(
                 progress=progress,
             )
         result = _with_origin(result, logs)
-        if report is not None:
+    show(result, json)  # before the report is written: a full disk must not cost the answer
+    if report is not None:
+        with errors():
             result.to_html(report)
-    show(result, json)
     leave(result)
 
 
@@ -140,6 +142,7 @@ def inspect(
     with errors():
         from tightrope.behaviors import behavior as find_behavior
         from tightrope.diagnostics import overlap, summarize
+        from tightrope.errors import failing
         from tightrope.estimators.behavior_check import check_behavior
         from tightrope.policies import load_object
         from tightrope.problem import Problem
@@ -149,19 +152,18 @@ def inspect(
         summary = summarize(dataset)
         asked = candidate is not None or dataset.eval_log_probs is not None
         chosen = find_behavior(load_object(behavior) if ":" in behavior else behavior, dataset)
-        problem = Problem(dataset, candidate, chosen)
-        found, check = (overlap(problem), check_behavior(problem)) if asked else (None, None)
+        with failing():
+            problem = Problem(dataset, candidate, chosen)
+            found, check = (overlap(problem), check_behavior(problem)) if asked else (None, None)
     if json:
         import json as encoder
 
         parts = {"summary": summary, "overlap": found, "behavior_check": check}
-        typer.echo(encoder.dumps({name: part.to_dict() if part else None for name, part in parts.items()}))
+        say(encoder.dumps({name: part.to_dict() if part else None for name, part in parts.items()}))
         return
-    from rich.console import Console
-
     from tightrope.report.table import summary_table
 
-    Console().print(summary_table(summary, found, check))
+    console().print(summary_table(summary, found, check))
 
 
 def _with_origin(result: Evaluation, logs: Path) -> Evaluation:
@@ -223,7 +225,7 @@ def _candidate(
             )
         return None
     if runs_code(policy):
-        typer.echo(f"policy: loading {policy} runs code in it; name only files whose maker you trust", err=True)
+        say(f"policy: loading {policy} runs code in it; name only files whose maker you trust", err=True)
     return load_policy(
         policy,
         epsilon=epsilon,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from tightrope.cli.terminal import console, say
+
 if TYPE_CHECKING:
     from tightrope.engines.local import Progress
     from tightrope.evaluation import Evaluation
@@ -25,20 +27,21 @@ def errors() -> Iterator[None]:
     try:
         yield
     except TightropeError as error:
-        typer.echo(f"error: {error}", err=True)
+        say(f"error: {error}", err=True)
         raise typer.Exit(NO_ANSWER if isinstance(error, NoOverlapError) else BAD_INPUT) from None
+    except MemoryError as error:
+        say(f"error: there is not enough memory: {error}; ask for less, or use a larger machine", err=True)
+        raise typer.Exit(BAD_INPUT) from None
 
 
 def show(result: Evaluation, json: bool) -> None:
     """Print the result."""
     if json:
-        typer.echo(result.to_json())
+        say(result.to_json())
     else:
-        from rich.console import Console
-
         from tightrope.report.table import evaluation_table
 
-        Console().print(evaluation_table(result))
+        console().print(evaluation_table(result))
 
 
 def leave(result: Evaluation) -> None:
@@ -53,9 +56,8 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
     from rich.progress import Progress as Bar
 
-    with Bar(console=Console(stderr=True), transient=True) as bar:
+    with Bar(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(task, completed=share)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tightrope.cli.shared import errors
+from tightrope.cli.terminal import console, say
 
 SIZES = (20, 200)
 
@@ -79,27 +80,20 @@ def reproduce(
 ) -> None:
     """Run the experiments of "Bootstrapping with Models", draw its figures, and say which of its claims came out."""
     with errors():
-        from rich.console import Console
-
         from tightrope.experiments.reproduce import reproduce as run
         from tightrope.experiments.table import findings_table
 
         done = run(which, out, small=quick, page_path=page, workers=workers)
-        Console().print(findings_table(done.findings))
-        typer.echo(f"wrote {done.page}")
+        console().print(findings_table(done.findings))
+        say(f"wrote {done.page}")
 
 
 def _run(study: Any, folder: Path, workers: int | None) -> None:
     """Run it, and print what came out."""
-    from rich.console import Console
-
     from tightrope.experiments.runner import run_study
-    from tightrope.experiments.study import prepared
     from tightrope.experiments.summary import read_results, summarize_results
     from tightrope.experiments.table import study_table
 
-    with Console(stderr=True).status(f"the candidate's true value in {study.id}"):
-        prepared(study)[0].true_value  # noqa: B018 - known once computed; by roll-outs it takes a while
     results = read_results(run_study(study, folder, workers=workers))
-    Console().print(study_table(results, summarize_results(results)))
-    typer.echo(f"Raw results: {folder / 'results.parquet'}")
+    console().print(study_table(results, summarize_results(results)))
+    say(f"Raw results: {folder / 'results.parquet'}")

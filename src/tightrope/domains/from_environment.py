@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.content import digest, imported_digest
 from tightrope.dataset import TrajectoryDataset
 from tightrope.errors import TightropeError
 from tightrope.extras import load_extra
@@ -96,6 +97,11 @@ class EnvironmentDomain:
             "truth_rollouts": self.truth_rollouts,
             "truth_seed": self.seed,
             "gymnasium": version("gymnasium"),
+            "parts": {
+                "environment": environment_digest(self.environment),
+                "behavior": digest(self.behavior),
+                "candidate": digest(self.candidate),
+            },
         }
 
     @cached_property
@@ -202,11 +208,23 @@ def _allowed(space: Any, actions: Anything) -> Anything:
 
 def longest_episode(environment: str) -> int | None:
     """After how many steps the environment cuts an episode off; None where it never does."""
+    steps: int | None = _specification(environment).max_episode_steps
+    return steps
+
+
+def environment_digest(environment: str) -> str:
+    """A hash of how the environment was registered, its arguments among it, and of the source of what makes it."""
+    found = _specification(environment)
+    made = [one for one in (found.entry_point, found.vector_entry_point) if one is not None]
+    sources = [imported_digest(one.partition(":")[0] if isinstance(one, str) else one.__module__) for one in made]
+    return digest(found, sources)
+
+
+def _specification(environment: str) -> Any:
     gymnasium = load_extra("gymnasium", "gym", "a Gymnasium environment as a domain")
     try:
         made = gymnasium.make(environment)  # unlike ``spec``, this imports the module that the id names
     except (gymnasium.error.Error, ImportError) as error:
         raise TightropeError(f"environment is {environment!r}: {error}") from error
-    steps: int | None = made.spec.max_episode_steps
     made.close()
-    return steps
+    return made.spec

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tightrope.blas import one_blas_thread
 from tightrope.dataset import Array
 from tightrope.errors import BoundError
 from tightrope.resampling import BLOCK, WeightScheme
@@ -24,6 +25,7 @@ Precision = Literal["float64", "float32"]
 Progress = Callable[[float], None]
 
 TILE_ROWS = 256  # replicates per tile: 256 x 1024 float64 weights are 2 MB, about a second-level cache
+SQUARE_ROWS = 16  # replicates whose effects on all trajectories of a tile are made at once, at least
 SLAB_BYTES = 32 << 20  # what the (replicates, columns) sums of one slab may take
 RESOLVED = 1e-6  # a denominator that the grid rounds by more than this share leaves its replicate undefined
 
@@ -84,6 +86,7 @@ class Walk:
         return [range(first, min(first + size, self.n_resamples)) for first in range(0, self.n_resamples, size)]
 
 
+@one_blas_thread
 def replicate(
     statistics: Sequence[Statistic],
     scheme: WeightScheme,
@@ -164,9 +167,14 @@ class _Sums:
 
     def add_squares(self, start: int, weights: Array, slope: Array, square: Array) -> None:
         """Add Σ w_i (slope · x_i)², the infinitesimal jackknife's variance under each row of weights."""
+        from tightrope.kernels import add_weighted_squares
+
+        size = max(SQUARE_ROWS, self.statistic.n_columns)  # a few at a time stay in the cache; a product needs as many
         for first, last, columns in self._columns(start, weights.shape[1]):
-            effect = slope @ columns.T
-            square += np.einsum("bi,bi,bi->b", weights[:, first - start : last - start], effect, effect)
+            for row in range(0, len(weights), size):
+                rows = slice(row, row + size)
+                effect = slope[rows] @ columns.T
+                add_weighted_squares(weights[rows, first - start : last - start], effect, square[rows])
 
     def _columns(self, start: int, width: int) -> Iterator[tuple[int, int, Array]]:
         """The columns of a block, kept while the tiles of this block go by unless they are too wide for that."""
@@ -254,9 +262,10 @@ _GRID = 1.5 * 2.0**52
 def _grid(largest: Array, max_total: int) -> Array:
     """Adding and subtracting this rounds each column so that weights of up to ``max_total`` sum it without error.
 
-    With u the grid's unit and |x| ≤ largest, every partial sum is a multiple of u below 2^53 u.
+    With u the grid's unit and |x| ≤ largest, every partial sum is a multiple of u below 2^53 u. Twice the largest must
+    fit even where a row is a single draw: only then are both signs rounded alike.
     """
-    bound = np.maximum(largest * max_total, np.finfo(np.float64).tiny)
+    bound = np.maximum(largest * max(max_total, 2), np.finfo(np.float64).tiny)
     unit = np.exp2(np.ceil(np.log2(bound)) - 52)
     result: Array = _GRID * unit
     return result

@@ -10,20 +10,36 @@ from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.importance import IS, PDIS
 from tightrope.estimators.model_based import MB
 from tightrope.estimators.weighted import PDWIS, WIS
-from tightrope.models import Model
+from tightrope.models import Model, check_model
 
 ESTIMATORS: dict[str, type[Any]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR)}
 
 
 def estimator(chosen: str | Estimator, *, model: str | Model = "auto") -> Estimator:
     """An estimator by name with its default settings and this model, or as it is."""
-    if callable(chosen) and hasattr(chosen, "name"):
-        return chosen
-    if chosen not in ESTIMATORS:
+    if isinstance(chosen, type):
+        raise TightropeError(f"estimator is the class {chosen.__name__}; give an instance, {chosen.__name__}()")
+    if not isinstance(model, str):
+        check_model(model)
+    if callable(chosen) and hasattr(chosen, "anchored") and hasattr(chosen, "name"):
+        return _hashable(chosen)
+    if not isinstance(chosen, str) or chosen not in ESTIMATORS:
         raise TightropeError(f"estimator is {chosen!r}; known: {', '.join(ESTIMATORS)}")
     settings = {"model": model} if is_model_based(chosen) else {}
-    made: Estimator = ESTIMATORS[str(chosen)](**settings)
-    return made
+    made: Estimator = ESTIMATORS[chosen](**settings)
+    return _hashable(made)
+
+
+def _hashable(chosen: Estimator) -> Estimator:
+    """The estimator, if its results can be kept under it."""
+    try:
+        hash(chosen)
+    except TypeError as error:
+        raise TightropeError(
+            f"the estimator {chosen.name} cannot be told from others ({error}): make it, and a model in it, a frozen "
+            "dataclass, or give it __hash__"
+        ) from error
+    return chosen
 
 
 def is_model_based(chosen: str | Estimator) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.blas import one_blas_thread
 from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.errors import BoundError
 from tightrope.estimators.base import Anchor, Estimator
@@ -133,10 +134,12 @@ class GainStatistic:
         """How many weights it takes."""
         return len(self.returns)
 
+    @one_blas_thread
     def __call__(self, weights: npt.ArrayLike) -> Array:
         """(..., n) weights to (...,) values."""
         rows = weight_rows(weights, self.n_trajectories)
-        result: Array = self.value(rows) - rows @ self.returns / rows.sum(axis=-1)
+        with np.errstate(invalid="ignore"):  # a row of zeros leaves nothing to average
+            result: Array = self.value(rows) - rows @ self.returns / rows.sum(axis=-1)
         return result
 
     @property

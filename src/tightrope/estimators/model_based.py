@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.blas import one_blas_thread
 from tightrope.dataset import Array
 from tightrope.errors import BoundError
 from tightrope.estimators.base import Anchor
@@ -55,6 +56,7 @@ class ModelStatistic:
         """How many weights it takes."""
         return self.model.n_trajectories
 
+    @one_blas_thread
     def __call__(self, weights: npt.ArrayLike) -> Array:
         """(..., n) weights to (...,) values."""
         rows = weight_rows(weights, self.n_trajectories)
@@ -78,6 +80,7 @@ class ModelStatistic:
         return self._others
 
     @cached_property
+    @one_blas_thread
     def _influence(self) -> Array:
         n = self.n_trajectories
         if isinstance(self.model, SmoothModel):
@@ -85,6 +88,7 @@ class ModelStatistic:
         return np.asarray((n - 1) * (self._others.mean() - self._others))
 
     @cached_property
+    @one_blas_thread
     def _others(self) -> Array:
         n = self.n_trajectories
         if n > MOST_FITS and isinstance(self.model, SmoothModel):
@@ -96,6 +100,7 @@ class ModelStatistic:
         weights[np.arange(len(weights)), np.arange(rows.start, rows.stop)] = 0.0
         return weights
 
+    @one_blas_thread
     def standard_errors(self, weights: Array, draws: int) -> Array:
         """The infinitesimal jackknife's standard error under each row of weights, (rows,)."""
         if not isinstance(self.model, SmoothModel):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from tightrope.compiled import compiled
 
 
-@njit(cache=True)
+@compiled
 def weigh(
     over: Any,
     under: Any,
@@ -56,7 +57,7 @@ def weigh(
     return True
 
 
-@njit(cache=True)
+@compiled
 def slopes(
     offsets: Any,
     weights: Any,

@@ -20,7 +20,7 @@ from tightrope.experiments.trial import Outcome, Row, Trial
 
 
 class Journal:
-    """Open for appending, by one process at a time."""
+    """Open for appending, by one process at a time: whoever opens it holds the folder's lock."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -28,7 +28,6 @@ class Journal:
             self._file = open(path, "a+b")  # noqa: SIM115 - closed by __exit__
         except OSError as error:
             raise StudyError(f"{path} cannot be written: {error}") from error
-        self._lock()
         self.done: dict[Trial, Outcome] = {}
         self.damaged = 0  # lines that did not check, a torn last one among them
         self._read()
@@ -56,18 +55,6 @@ class Journal:
     ) -> None:
         with suppress(OSError):  # what could not be flushed was reported by append
             self._file.close()
-
-    def _lock(self) -> None:
-        """The system lets go of the lock when the process ends, however it ends."""
-        try:
-            import fcntl
-        except ImportError:  # not on Windows
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
-            raise StudyError(f"another run is writing to {self.path.parent}; wait for it, or end it") from error
 
     def _read(self) -> None:
         self._file.seek(0)

@@ -14,7 +14,7 @@ import numpy as np
 from tightrope.api import DEFAULT_METHODS
 from tightrope.bounds import method as find_bound
 from tightrope.domains import Domain
-from tightrope.domains.from_environment import EnvironmentDomain, longest_episode
+from tightrope.domains.from_environment import EnvironmentDomain, environment_digest, longest_episode
 from tightrope.errors import StudyError
 from tightrope.estimators import ESTIMATORS, is_model_based
 from tightrope.estimators import estimator as find_estimator
@@ -22,6 +22,7 @@ from tightrope.experiments.study import Method
 from tightrope.models import has_tabular
 from tightrope.pairs import is_valid
 from tightrope.policies import load_policy
+from tightrope.policies.load import named_digest
 from tightrope.problem import Problem
 
 
@@ -38,10 +39,18 @@ class UserDomain:
     reward_range: tuple[float, float] | None = None
     seed: int = 0
 
+    def content(self) -> dict[str, str]:
+        """Hashes of the files and sources that the words name."""
+        self._look_here()
+        return {
+            "environment": environment_digest(self.environment),
+            "behavior": named_digest(self.behavior),
+            "candidate": named_digest(self.candidate),
+        }
+
     def load(self) -> EnvironmentDomain:
         """The domain itself; importing a module runs its code."""
-        if str(Path.cwd()) not in sys.path:
-            sys.path.insert(0, str(Path.cwd()))  # where the user's modules are, the environment's among them
+        self._look_here()
         longest = longest_episode(self.environment)
         horizon = self.horizon or longest
         if horizon is None:
@@ -59,6 +68,10 @@ class UserDomain:
             self.reward_range,
             (self.behavior, self.candidate),
         )
+
+    def _look_here(self) -> None:
+        if str(Path.cwd()) not in sys.path:
+            sys.path.insert(0, str(Path.cwd()))  # where the user's modules are, the environment's among them
 
 
 def named_methods(estimators: Sequence[str], bounds: Sequence[str]) -> Any:

@@ -1,8 +1,8 @@
 """Runs a study into a folder: resumable at any moment, the same bits whatever the number of processes.
 
-The folder holds ``study.json`` (the whole configuration), ``journal`` (finished trials), and at the end
-``results.parquet`` (all rows, with the configuration in its metadata) and ``timings.parquet`` (what differs between
-runs).
+The folder holds ``lock`` (one run at a time), ``study.json`` (the whole configuration), ``journal`` (finished trials),
+and at the end ``results.parquet`` (all rows, with the configuration in its metadata) and ``timings.parquet`` (what
+differs between runs).
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from tightrope.errors import StudyError
+from rich.console import Console
+
+from tightrope.blas import one_blas_thread
+from tightrope.errors import DataError, StudyError, visible
+from tightrope.experiments.identity import Witness, Words, witness
 from tightrope.experiments.journal import Journal
+from tightrope.experiments.lock import FolderLock
 from tightrope.experiments.pool import run_all
 from tightrope.experiments.study import Study, prepared
 from tightrope.experiments.trial import Outcome, Row, Trial, run_trial
@@ -33,6 +38,7 @@ KEY = b"tightrope"  # of the configuration in the metadata
 _ROW_BYTES, _SPARE_BYTES = 600, 16 << 20  # a row in the journal and in the table; what must stay free besides
 
 
+@one_blas_thread  # as its workers have: what is hashed or compared must not depend on the number of cores
 def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path:
     """Run what is not yet done, and write the table of raw results; its path.
 
@@ -42,10 +48,12 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
     if workers is not None and workers < 1:
         raise StudyError(f"workers is {workers}; it must be at least 1")
     _check_sendable(study)
-    configuration = study.configuration()
+    prepared.cache_clear()  # files may have changed since it was loaded
+    with Console(stderr=True).status(visible(f"the candidate's true value in {study.id}")):
+        configuration = study.configuration()
     grid = [Trial(n, number) for n in study.sizes for number in range(study.trials)]
-    _prepare(folder, configuration, _rows_expected(study, grid))
-    with Journal(folder / JOURNAL) as journal:
+    _prepare(folder, _rows_expected(study, grid))
+    with FolderLock(folder) as lock, _journal(folder, configuration) as journal:
         done = [trial for trial in grid if trial in journal.done]
         if done or journal.damaged:
             _say(f"{study.id}: {len(done)} of {len(grid)} trials are already in {folder}; going on from there")
@@ -60,6 +68,7 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
             )
             raise
         outcomes = [(trial, journal.done[trial]) for trial in grid]
+        lock.check()
         _write(folder, configuration, outcomes)
     return folder / RESULTS
 
@@ -76,14 +85,27 @@ def _check_sendable(study: Study) -> None:
 
 def _work(study: Study, journal: Journal, grid: Sequence[Trial], workers: int) -> None:
     """Largest data sets first, so that no long trial is left for the end."""
+    seen = witness(study.domain, prepared(study)[0]) if isinstance(study.domain, Words) else None
     todo = sorted((trial for trial in grid if trial not in journal.done), key=lambda trial: (-trial.n, trial.number))
     with _bar(study.id, len(grid), len(grid) - len(todo)) as advance:
-        for position, outcome in run_all(partial(run_trial, study), todo, min(workers, len(todo))):
+        for position, outcome in run_all(partial(_trial, study, seen), todo, min(workers, len(todo))):
             journal.append(todo[position], outcome)
             advance()
 
 
-def _prepare(folder: Path, configuration: dict[str, Any], rows: int) -> None:
+def _trial(study: Study, seen: Witness | None, trial: Trial) -> Outcome:
+    _check_domain(study, seen)
+    return run_trial(study, trial)
+
+
+@cache
+def _check_domain(study: Study, seen: Witness | None) -> None:
+    """Once in each process: the domain loaded here is the one that the study began with."""
+    if seen is not None:
+        seen.check(study.domain, prepared(study)[0])
+
+
+def _prepare(folder: Path, rows: int) -> None:
     """Make the folder ready, or say why it cannot be."""
     needed = rows * _ROW_BYTES + _SPARE_BYTES
     try:
@@ -97,12 +119,22 @@ def _prepare(folder: Path, configuration: dict[str, Any], rows: int) -> None:
             os.fsync(probe.fileno())
     except OSError as error:
         raise StudyError(f"{folder} cannot be written, so nothing was run: {error}") from error
+
+
+def _journal(folder: Path, configuration: dict[str, Any]) -> Journal:
+    """The finished trials of this configuration; the folder must be locked, or another run could write its own now."""
     path = folder / CONFIGURATION
     if path.exists():
         _compare(path, configuration)
-        return
+        return Journal(folder / JOURNAL)
+    if (folder / JOURNAL).exists():
+        raise StudyError(
+            f"{folder} holds trials but not the configuration they belong to ({CONFIGURATION} is missing). Give "
+            "another folder, or delete this one"
+        )
     text = json.dumps(configuration, indent=2, ensure_ascii=False)
     replace_file(path, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
+    return Journal(folder / JOURNAL)
 
 
 def _compare(path: Path, configuration: dict[str, Any]) -> None:
@@ -168,24 +200,23 @@ def _write_table(path: Path, columns: dict[str, list[Any]], metadata: dict[str, 
     table = pa.table(columns, schema=schema.with_metadata({KEY: text.encode()}))
     try:
         replace_file(path, lambda temporary: pyarrow.parquet.write_table(table, temporary, compression="zstd"))
-    except OSError as error:
+    except (OSError, DataError) as error:
         raise StudyError(
             f"{path} cannot be written: {error}. The trials are safe; make room and give the same command again"
         ) from error
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(visible(text), file=sys.stderr, flush=True)
 
 
 @contextmanager
 def _bar(label: str, total: int, done: int) -> Iterator[Any]:
     """A bar on stderr that counts trials."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(label, total=total, completed=done)
+        task = bar.add_task(visible(label), total=total, completed=done)
         yield lambda: bar.advance(task)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -15,14 +14,16 @@ import numpy as np
 
 from tightrope.bounds import method as find_bound
 from tightrope.bounds.base import rank
+from tightrope.content import digest, package_digest, text_without_addresses
 from tightrope.domains import Domain
 from tightrope.domains import domain as find_domain
 from tightrope.errors import StudyError
 from tightrope.estimators import Estimator
+from tightrope.experiments.identity import Words, sample_digest
 from tightrope.records import Side
 from tightrope.settings import Settings
 
-FORMAT = 1  # of the results folder
+FORMAT = 2  # of the results folder
 _LIBRARIES = ("tightrope", "numpy", "scipy", "numba", "pyarrow")
 
 
@@ -61,7 +62,7 @@ class Study:
     """What is to be run. Everything in it can be sent to another process, so functions are module-level ones."""
 
     id: str
-    domain: Any  # the name of a domain; or one; or, where it cannot be sent, something that can ``load()`` it
+    domain: Any  # the name of a domain; or one; or, where it cannot be sent, the words that name its parts
     sizes: tuple[int, ...]
     trials: int
     methods: Callable[[Domain], tuple[Method, ...]]  # of the domain, since models may need to know its rewards
@@ -91,6 +92,8 @@ class Study:
                 "study": self.id,
                 "domain": {
                     **domain.configuration(),
+                    **({"content": self.domain.content()} if isinstance(self.domain, Words) else {}),
+                    "sample": sample_digest(domain),
                     "name": domain.name,
                     "true_value": domain.true_value,
                     "true_value_error": domain.true_value_error,
@@ -104,6 +107,7 @@ class Study:
                 "seed": self.seed,
                 **({"advice": True} if self.advice else {}),
                 "versions": {name: version(name) for name in _LIBRARIES} | {"python": python_version()},
+                "sources": package_digest(),
             }
         )
         return found
@@ -116,7 +120,7 @@ def prepared(study: Study) -> tuple[Domain, tuple[Method, ...]]:
     if isinstance(study.domain, str):
         domain = find_domain(study.domain)
     else:
-        domain = study.domain.load() if hasattr(study.domain, "load") else study.domain
+        domain = study.domain.load() if isinstance(study.domain, Words) else study.domain
     methods = study.methods(domain)
     labels = [one.label for one in methods]
     twice = sorted({label for label in labels if labels.count(label) > 1})
@@ -131,14 +135,11 @@ def plain(value: Any) -> Any:
 
 
 def _plain_object(value: Any) -> Any:
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else _text(value)
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else text_without_addresses(value)
 
 
 def _described(method: Method) -> dict[str, Any]:
+    """The estimator as it prints, and a hash of what it holds: long arrays and functions print less than they are."""
     limits = {"smallest": method.smallest, "largest": method.largest, "trials": method.trials}
-    return {"estimator": _text(method.estimator), "bounds": method.bounds, **limits}
-
-
-def _text(value: Any) -> str:
-    """The repr without addresses, which differ from run to run."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    told = {"estimator": text_without_addresses(method.estimator), "content": digest(method.estimator)}
+    return {**told, "bounds": method.bounds, **limits}

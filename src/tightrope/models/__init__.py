@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from tightrope.checks import accepted
 from tightrope.errors import TightropeError
 from tightrope.models.base import BatchedModel, Evaluated, Model, PreparedModel, SimulatedModel, SmoothModel
 from tightrope.models.given import GivenValues
@@ -24,12 +26,24 @@ MODELS: dict[str, Callable[[], Model]] = {
 def model(chosen: str | Model, problem: Problem) -> Model:
     """A model by name, as it is, or ("auto") tabular for discrete states and actions and linear otherwise."""
     if not isinstance(chosen, str):
+        check_model(chosen)
         return chosen
     if chosen == "auto":
         chosen = "tabular" if is_discrete(problem) else "linear"
     if chosen not in MODELS:
         raise TightropeError(f"model is {chosen!r}; known: {', '.join(MODELS)}")
     return MODELS[chosen]()
+
+
+def check_model(chosen: Any) -> None:
+    """Refuse an object that is no model, before it is asked for what only a model knows."""
+    if isinstance(chosen, type):
+        raise TightropeError(f"model is the class {chosen.__name__}; give an instance, such as {chosen.__name__}()")
+    if "anchor" not in accepted(getattr(chosen, "prepare", None)) or not hasattr(chosen, "name"):
+        raise TightropeError(
+            f"model is a {type(chosen).__name__}; give a name ({', '.join(MODELS)}) or a model, such as those of "
+            "tightrope.models (--model module:object)"
+        )
 
 
 def prepared_model(chosen: str | Model, problem: Problem, anchor: str) -> PreparedModel:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import lent, numbers, read_only
 from tightrope.dataset import Array, BoolArray
 from tightrope.errors import DataError, PolicyError
 from tightrope.models.tabular import numbered
@@ -24,12 +25,12 @@ class GivenValues:
     q_values: Array
 
     def __init__(self, q_values: npt.ArrayLike):
-        table = np.asarray(q_values, dtype=np.float64)
+        table = numbers("q_values", q_values, DataError)
         if table.ndim not in (2, 3) or not np.isfinite(table).all():
             raise DataError(
                 f"q_values has shape {table.shape}; finite (states, actions) or (times, states, actions) expected"
             )
-        object.__setattr__(self, "q_values", table)
+        object.__setattr__(self, "q_values", read_only(table.copy()))
 
     def prepare(self, problem: Problem, *, anchor: str) -> PreparedGiven:
         """Look the logged steps up once."""
@@ -48,7 +49,7 @@ class GivenValues:
         values = np.empty(data.n_steps)
         for start, stop in data.chunks():
             steps = data.steps(start, stop)
-            rows, probs = table[times[steps], states[steps]], policy.probs(states[steps], times[steps])
+            rows, probs = table[times[steps], states[steps]], policy.probs(lent(states[steps]), lent(times[steps]))
             if probs.shape != rows.shape:
                 raise DataError(
                     f"q_values are of {rows.shape[1]} actions, the policy {probs.shape[1]}; one each expected"

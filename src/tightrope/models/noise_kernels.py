@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from tightrope.compiled import compiled
 from tightrope.kernels import philox
 
 _u32, _u64 = np.uint32, np.uint64
@@ -20,7 +21,7 @@ def _open_unit(high: Any, low: Any) -> Any:
     return min(max(made, _EDGE), 1.0 - _EDGE)
 
 
-@njit(cache=True)
+@compiled
 def fill_mirrored(out: Any, keys: Any, first_pairs: Any) -> None:
     """Uniforms by time, number, unit, pair and side, (T, width, m, pairs, 2); the second side mirrors the first.
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import lent, numbers
 from tightrope.dataset import Array, BoolArray
 from tightrope.errors import DataError
 from tightrope.models.gram import Gram, clamped_cholesky
@@ -79,7 +80,7 @@ def _cubic(logs: Transitions, states: Array, actions: Anything) -> Array:
 
 
 def _given(features: FeatureMap, logs: Transitions, states: Array, actions: Anything) -> Array:
-    made = np.asarray(features(logs.as_logged(states), actions), dtype=np.float64)
+    made = numbers("features", features(lent(logs.as_logged(states)), lent(actions)), DataError)
     if made.ndim != 2 or len(made) != len(states):
         raise DataError(f"features returned shape {made.shape}; (N, p) with N={len(states)} is expected")
     return made

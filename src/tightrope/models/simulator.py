@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import lent, numbers
 from tightrope.dataset import Array, BoolArray
 from tightrope.errors import DataError
 from tightrope.models.gram import clamped_cholesky
@@ -68,7 +69,7 @@ class SimulatorDynamics:
         """What the simulator returns, checked."""
         d, _, count = states.shape
         given = self.logs.as_logged(states.reshape(d, -1).T)
-        made = self.function(given, actions, noise.T)
+        made = self.function(lent(given), lent(actions), lent(noise.T))
         parts = list(made) if isinstance(made, tuple) else [made]
         if self.needs_reward and len(parts) < 2:
             raise DataError(
@@ -82,7 +83,7 @@ class SimulatorDynamics:
 
 
 def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Array:
-    array = np.asarray(values, dtype=np.float64)
+    array = numbers(f"the simulator's {name}", values, DataError)
     if array.shape != shape:
         raise DataError(f"the simulator returned {name} of shape {array.shape}; {shape} is expected")
     bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
@@ -203,7 +204,7 @@ class Task:
 
     def predict(self, learner: Any, inputs: Array, width: int) -> Array:
         """What a fitted copy says, (K, width)."""
-        made = np.asarray(learner.predict(inputs), dtype=np.float64)
+        made = numbers("regressor", learner.predict(lent(inputs)), DataError)
         if made.size != len(inputs) * width or len(made) != len(inputs):
             raise DataError(f"regressor predicts shape {made.shape}; ({len(inputs)}, {width}) is expected")
         if not np.isfinite(made).all():

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import lent
 from tightrope.dataset import Array, BoolArray
 from tightrope.models.lanes import Bank, Lanes, Starts
 from tightrope.models.transitions import Outcome, Transitions, outcome
@@ -118,7 +119,7 @@ class Stepper:
         """The candidate's actions, (rows · K, ...), with the same noise (width, K) in every row."""
         width, count = noise.shape  # a policy without noise has width 0
         spread = np.broadcast_to(noise[:, None], (width, rows, count)).reshape(width, rows * count).T
-        return self.transitions.as_action(self._actions(states, times, spread), len(times))
+        return self.transitions.as_action(self._actions(lent(states), lent(times), lent(spread)), len(times))
 
     @cached_property
     def _actions(self) -> Callable[[Anything, npt.NDArray[np.int64], Array], Anything]:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import lent, numbers
 from tightrope.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.errors import DataError, PolicyError
 from tightrope.models.tabular_data import TabularData
@@ -48,7 +49,7 @@ class TabularModel:
         if not self.smoothing >= 0:
             raise DataError(f"smoothing is {self.smoothing}; a number of pseudo-visits ≥ 0 expected")
         if self.rewards is not None:
-            table = np.atleast_2d(np.asarray(self.rewards, dtype=np.float64))
+            table = np.atleast_2d(numbers("rewards", self.rewards, DataError))
             object.__setattr__(self, "rewards", tuple(tuple(float(r) for r in row) for row in table))
         if self.unseen not in _UNSEEN:
             raise DataError(f"unseen is {self.unseen!r}; known: {', '.join(_UNSEEN)}")
@@ -65,33 +66,33 @@ class TabularModel:
                 "the policy itself (probs(states, t)), not only its probabilities of the logged actions"
             )
         following, final = _following(data, states)
-        n_states = _size("state", self.n_states, max(int(states.max()), int(final.max(initial=0))))
-        n_actions = _size("action", self.n_actions, int(actions.max()))
-        probs = policy_table(policy, n_states, n_actions, data.horizon)
-        n_actions = probs.shape[2]
-        following = np.where(following == _END, n_states, following)
-        pair = states * n_actions + actions
+        labels = _labels("state", self.n_states, np.concatenate([states, final]))
+        probs, action_labels = policy_table(policy, labels, actions, data.horizon, self.n_actions)
+        place, taken = np.searchsorted(labels, states), np.searchsorted(action_labels, actions)
+        known = following >= 0
+        following[known] = np.searchsorted(labels, following[known])
+        following[following == _END] = len(labels)
         return TabularData.build(
             data,
-            pair,
+            place * len(action_labels) + taken,
             following,
-            states[data.offsets[:-1]],
+            place[data.offsets[:-1]],
             probs=probs,
             unseen=_UNSEEN[self.unseen],
             unseen_reward=self._reward(data, anchor),
-            known_rewards=self._known_rewards(n_states, n_actions),
+            known_rewards=self._known_rewards(labels, action_labels),
             smoothing=self.smoothing,
             rollouts=self.rollouts,
         )
 
-    def _known_rewards(self, n_states: int, n_actions: int) -> Array | None:
-        """The reward function as (P,), checked."""
+    def _known_rewards(self, labels: IntArray, actions: IntArray) -> Array | None:
+        """The reward function of the states and actions that count as (P,), checked."""
         if self.rewards is None:
             return None
-        table = np.asarray(self.rewards, dtype=np.float64)
-        if table.shape != (n_states, n_actions) or not np.isfinite(table).all():
-            raise DataError(f"rewards has shape {table.shape}; finite ({n_states}, {n_actions}) expected")
-        return table.reshape(-1)
+        table, shape = np.asarray(self.rewards, dtype=np.float64), (int(labels[-1]) + 1, int(actions[-1]) + 1)
+        if table.shape != shape or not np.isfinite(table).all():
+            raise DataError(f"rewards has shape {table.shape}; finite {shape} expected")
+        return table[np.ix_(labels, actions)].reshape(-1)
 
     def _reward(self, data: TrajectoryDataset, anchor: str) -> float:
         """What an unseen pair earns: as set, the unsafe end of the declared range, or of the sample."""
@@ -113,13 +114,20 @@ def numbered(name: str, values: npt.NDArray[Any] | None) -> IntArray:
         raise DataError(f"a table needs one integer {name} per step; the logs hold {held}")
     if values.min() < 0:
         raise DataError(f"{name} {values.min()} is below 0; a table numbers them from 0")
+    if values.max() >= 2**63:
+        raise DataError(f"{name} {values.max()} does not fit into 63 bits; number them from 0")
     return values.astype(np.int64)
 
 
-def _size(name: str, given: int | None, largest: int) -> int:
-    if given is not None and largest >= given:
-        raise DataError(f"{name} {largest} is in the logs, but n_{name}s is {given}: they are numbered 0..{given - 1}")
-    return largest + 1 if given is None else given
+def _labels(name: str, given: int | None, logged: IntArray) -> IntArray:
+    """The numbers that count: those in the logs, or all below the given number of them."""
+    if given is None:
+        return np.unique(logged)
+    if logged.max() >= given:
+        raise DataError(
+            f"{name} {logged.max()} is in the logs, but n_{name}s is {given}: they are numbered 0..{given - 1}"
+        )
+    return np.arange(given)
 
 
 def _following(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, IntArray]:
@@ -140,12 +148,19 @@ def _following(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, Int
     return following, final[going_on].astype(np.int64)
 
 
-def policy_table(policy: DiscretePolicy, n_states: int, n_actions: int, horizon: int) -> Array:
-    """π_t(a|s) as (horizon, S, A), padded with zero where the policy knows fewer actions than the logs."""
-    states = np.arange(n_states)
-    tables = [np.asarray(policy.probs(states, np.full(n_states, t)), dtype=np.float64) for t in range(horizon)]
-    width = max(n_actions, tables[0].shape[1])
-    result = np.zeros((horizon, n_states, width))
+def policy_table(
+    policy: DiscretePolicy, states: IntArray, logged: IntArray, horizon: int, n_actions: int | None = None
+) -> tuple[Array, IntArray]:
+    """π_t(a|s) in these states as (horizon, S, A), and the actions (A,) of its columns, rising.
+
+    They are those that the policy lists (``n_actions``, if that is more) and, with probability 0, those that are only
+    logged: however large the number of a state or an action is, it takes no more room than any other.
+    """
+    tables = [numbers("probs", policy.probs(lent(states), np.full(len(states), t))) for t in range(horizon)]
+    listed = tables[0].shape[1]
+    others = _labels("action", n_actions, logged)
+    actions = np.concatenate([np.arange(listed), others[others >= listed]])
+    result = np.zeros((horizon, len(states), len(actions)))
     for t, table in enumerate(tables):
-        result[t, :, : table.shape[1]] = table
-    return result
+        result[t, :, :listed] = table
+    return result, actions

@@ -214,8 +214,6 @@ class TabularFit:
         A pair is unknown where it was never logged, or where what follows it was not and something follows.
         """
         data = self.data
-        pair_next = np.zeros((len(self.rewards), self.start_counts.shape[0] + 1))
-        np.add.at(pair_next, (data.arc_pair, data.arc_next), self.arcs[:, 0])
         alive = self.start_counts[:, 0] / self.start_counts[:, 0].sum()
         steps = unseen = fragile = 0.0
         for t, probs in enumerate(data.probs):
@@ -224,5 +222,6 @@ class TabularFit:
             steps += float(pairs.sum())
             unseen += float(pairs[~known].sum())
             fragile += float(pairs[held_once].sum())
-            alive = (pairs @ pair_next)[:-1]
+            moved = pairs[data.arc_pair] * self.arcs[:, 0]
+            alive = np.bincount(data.arc_next, weights=moved, minlength=len(alive) + 1)[:-1]
         return steps, unseen, fragile

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from tightrope.compiled import compiled
 from tightrope.models.rows import LANES, is_zero, load, splat, store
 
 WORST, SELF_LOOP, TERMINATE = 0, 1, 2
 
 
-@njit(cache=True)
+@compiled
 def count(weights: Any, edges: Any, members: Any, out: Any) -> None:
     """Weighted counts, out (K, lanes): kind k was met by trajectories members[edges[k]:edges[k+1]]."""
     for k in range(len(out)):
@@ -26,7 +26,7 @@ def count(weights: Any, edges: Any, members: Any, out: Any) -> None:
         store(out, k, total)
 
 
-@njit(cache=True)
+@compiled
 def normalize(
     kind_counts: Any,
     kind_pair: Any,
@@ -71,7 +71,7 @@ def normalize(
         store(arcs, j, load(arcs, j) / (total + is_zero(total)))
 
 
-@njit(cache=True)
+@compiled
 def fold(
     arcs: Any,
     pair_arcs: Any,
@@ -113,7 +113,7 @@ def fold(
         store(open_mass, r, missing)
 
 
-@njit(cache=True)
+@compiled
 def sweep(
     moves: Any,
     nexts: Any,
@@ -146,7 +146,7 @@ def sweep(
     return ahead, spare, steps_left
 
 
-@njit(cache=True)
+@compiled
 def action_values(
     arcs: Any,
     arc_next: Any,
@@ -176,7 +176,7 @@ def action_values(
         store(out, pair, load(rewards, pair) + discount * later)
 
 
-@njit(cache=True)
+@compiled
 def state_values(q: Any, probs: Any, out: Any) -> None:
     """v_t (S, lanes) = Σ_a π_t(a|s) q_t(s, a); probs (S, A)."""
     n_states, n_actions = probs.shape
@@ -189,7 +189,7 @@ def state_values(q: Any, probs: Any, out: Any) -> None:
         store(out, state, value)
 
 
-@njit(cache=True)
+@compiled
 def correct(
     weights: Any,
     first: Any,
@@ -213,7 +213,7 @@ def correct(
     store(out, place, total)
 
 
-@njit(cache=True)
+@compiled
 def occupy(
     arcs: Any,
     arc_next: Any,
@@ -251,7 +251,7 @@ def occupy(
                 store(following, state, load(following, state) + here * is_zero(load(arc_totals, pair)))
 
 
-@njit(cache=True)
+@compiled
 def kind_slopes(
     kind_pair: Any,
     kind_arc: Any,
@@ -281,7 +281,7 @@ def kind_slopes(
         store(out, k, slope)
 
 
-@njit(cache=True)
+@compiled
 def gather(offsets: Any, kinds: Any, starts: Any, kind_slope: Any, start_slope: Any, out: Any) -> None:
     """Each trajectory's slope: the sum over its steps and its start, (n, lanes)."""
     for i in range(len(starts)):

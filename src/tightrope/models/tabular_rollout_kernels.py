@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from tightrope.compiled import compiled
 from tightrope.models.tabular_kernels import SELF_LOOP, WORST
 
 
-@njit(cache=True)
+@compiled
 def roll_out(
     arcs: Any,
     arc_next: Any,
@@ -46,7 +45,7 @@ def roll_out(
         out[m] = total
 
 
-@njit(cache=True)
+@compiled
 def inverse(chances: Any, first: Any, stop: Any, uniform: Any) -> Any:
     """Which of first..stop a uniform number in [0, 1) falls to; rounding never chooses what has no chance."""
     below, chosen = 0.0, first

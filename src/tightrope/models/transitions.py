@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import check_size, lent, numbers
 from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.errors import DataError
 
@@ -39,6 +40,8 @@ class Transitions:
         if data.actions is None or data.actions.dtype.kind not in "iubf" or data.actions.ndim > 2:
             held = "none" if data.actions is None else f"{data.actions.dtype} of shape {data.actions.shape}"
             raise DataError(f"actions must be integers (N,) or floats (N, k) for this model; the logs hold {held}")
+        check_size("state", states, data.where)
+        check_size("action", data.actions, data.where)
         discrete = bool(data.discrete_actions)
         if discrete and data.actions.ndim != 1:
             raise DataError(f"discrete actions have shape {data.actions.shape}; one integer per step is expected")
@@ -101,11 +104,7 @@ class Transitions:
 
 def outcome(name: str, function: Outcome, *arguments: Any) -> Array:
     """What a user's function says of K transitions, (K,); refuses other shapes and what is not a finite number."""
-    given = function(*arguments)
-    try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must return one number per transition: {error}") from error
+    values = numbers(name, function(*(lent(each) for each in arguments)), DataError)
     count = len(arguments[0])
     if values.shape != (count,):
         raise DataError(f"{name} returned shape {values.shape}; one number per transition, ({count},), is expected")
@@ -129,6 +128,8 @@ def _matrix(states: Anything | None, discrete: bool) -> Array:
             f"states are one {states.dtype} per step: names of discrete states belong in a tabular model; if they are "
             "quantities, give them as floats"
         )
+    if states.dtype.kind in "iu" and (states.min() < -(2**53) or states.max() > 2**53):
+        raise DataError(f"state {states.max()} is beyond 2^53, where floats have gaps; number states from 0")
     return states.astype(np.float64, copy=False).reshape(len(states), -1)
 
 

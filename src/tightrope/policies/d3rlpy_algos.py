@@ -29,7 +29,7 @@ def recognise(algo: Any) -> Policy | None:
                 f"the {name} observes shape {tuple(shape)}; the logs' states have shape {states.shape[1:]} per step"
             )
         rows = states.reshape(len(states), *shape)
-        return np.asarray(algo.predict(rows.astype(np.float32) if rows.dtype.kind == "f" else rows))
+        return np.asarray(algo.predict(rows.astype(np.float32 if rows.dtype.kind == "f" else rows.dtype)))
 
     size = int(algo.impl.action_size)
     if algo.get_action_type().name == "DISCRETE":

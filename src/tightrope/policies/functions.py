@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from tightrope.checks import numbers
 from tightrope.errors import PolicyError
 from tightrope.policies.outputs import OUTPUTS, Output, Times, as_logits, labelled, tell_output
 from tightrope.policies.torch_distributions import from_distributions, is_distribution
 from tightrope.policy import Policy
-from tightrope.policy.base import Anything, Array, Unresolved, numbers
+from tightrope.policy.base import Anything, Array, Unresolved
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers
 from tightrope.errors import PolicyError
-from tightrope.policy.base import Anything, Array, Sampling, in_chunks, numbers
+from tightrope.policy.base import Anything, Array, Sampling, in_chunks
 from tightrope.policy.discrete import invert, log_softmax
 
 Times = npt.NDArray[np.int64]
 Output = Literal["probabilities", "log_probabilities", "logits"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
+MOST_NUMBERS = 10_000  # actions with a column each, labels or not, where probabilities are listed by number
 ROW_TOLERANCE = 1e-5  # float32 rows of probabilities miss one by that much
 
 
@@ -80,7 +82,7 @@ class NumberedPolicy(LabelledPolicy):
 
 
 def labelled(scores: Callable[[Anything, Times], Anything], labels: Any) -> LabelledPolicy:
-    """The policy over these labels, numbered where they are whole numbers from 0 up."""
+    """The policy over these labels, numbered where they are whole numbers from 0 up that a table has room for."""
     names = np.asarray(labels)
     if names.dtype.kind == "O":
         names = np.array([str(label) for label in names]) if all(isinstance(x, str) for x in names) else names
@@ -88,7 +90,7 @@ def labelled(scores: Callable[[Anything, Times], Anything], labels: Any) -> Labe
         names = names.astype(np.int64)
     if names.ndim != 1 or names.dtype.kind not in "iuU" or len(np.unique(names)) != len(names):
         raise PolicyError(f"the policy's actions are {labels!r}; different whole numbers or texts are expected")
-    if names.dtype.kind == "U" or names.min() < 0:
+    if names.dtype.kind == "U" or names.min() < 0 or names.max() >= MOST_NUMBERS:
         return LabelledPolicy(scores, names)
     return NumberedPolicy(scores, names.astype(np.int64))
 
@@ -112,7 +114,7 @@ class DensityPolicy(Sampling):
 
     def act(self, states: Anything, t: Times, uniforms: Array) -> Anything:
         """One action per state by inversion, (N, k)."""
-        return np.asarray(self.draw(states, t, uniforms), dtype=np.float64).reshape(len(states), -1)
+        return numbers("the policy's actions", self.draw(states, t, uniforms)).reshape(len(states), -1)
 
 
 def as_logits(output: Output, table: Array) -> Array:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from tightrope.checks import numbers
 from tightrope.errors import PolicyError
 from tightrope.policies.outputs import Times, as_logits, labelled
 from tightrope.policy import Policy
-from tightrope.policy.base import Anything, Array, numbers
+from tightrope.policy.base import Anything, Array
 
 
 def from_classifier(model: Any) -> Policy | None:

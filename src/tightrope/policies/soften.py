@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers
 from tightrope.errors import PolicyError
 from tightrope.policies import d3rlpy_algos, stable_baselines
 from tightrope.policies.outputs import LabelledPolicy
@@ -22,7 +23,6 @@ from tightrope.policy import (
     as_policy,
     epsilon_softened,
 )
-from tightrope.policy.base import numbers
 
 
 def from_learner(model: Any) -> Policy | None:

@@ -38,9 +38,9 @@ def torch_policy(module: Any, output: Output | None = None) -> StatePolicy:
     def function(states: Anything, t: Times) -> Any:
         where = next((value.device for value in module.parameters()), torch.device("cpu"))
         kind = torch.float32 if states.dtype.kind == "f" else torch.int64
-        rows = torch.as_tensor(np.ascontiguousarray(states)).to(where, kind)
+        rows = torch.tensor(np.ascontiguousarray(states)).to(where, kind)  # a copy: tensors write to what they share
         with evaluating(module), torch.no_grad():
-            return ask(rows, torch.as_tensor(t).to(where))
+            return ask(rows, torch.tensor(t).to(where))
 
     return StatePolicy(function, output)
 

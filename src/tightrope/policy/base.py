@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tightrope.errors import PolicyError
 
 Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 Anything = npt.NDArray[Any]
 
 SUM_TOLERANCE = 1e-6
@@ -97,31 +98,27 @@ def in_chunks(answer: Callable[..., Anything], *columns: Anything) -> Anything:
     return np.concatenate(parts)
 
 
-def check_probs(name: str, table: Array) -> None:
-    """Refuse entries below 0 or NaN and rows that do not sum to one."""
+def check_probs(name: str, table: Array, labels: IntArray | None = None) -> None:
+    """Refuse entries below 0 or NaN and rows that do not sum to one; ``labels`` name the rows of a state each."""
+
+    def named(row: tuple[int, ...]) -> list[int]:
+        return list(row) if labels is None else [*row[:-1], int(labels[row[-1]])]
+
     bad = ~(table >= 0)
     if bad.any():
         at = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise PolicyError(f"{name}{list(at)} is {table[at]}; probabilities must be numbers ≥ 0")
+        raise PolicyError(f"{name}{[*named(at[:-1]), at[-1]]} is {table[at]}; probabilities must be numbers ≥ 0")
     sums = table.sum(axis=-1)
     off = np.abs(sums - 1.0) > SUM_TOLERANCE
     if off.any():
         row = tuple(int(i) for i in np.argwhere(off)[0])
-        raise PolicyError(f"row {list(row)} of {name} sums to {sums[row]:.8g}; each row must sum to one")
+        raise PolicyError(f"row {named(row)} of {name} sums to {sums[row]:.8g}; each row must sum to one")
 
 
 def check_count(n_actions: Any) -> None:
     """Refuse a number of actions that is none."""
     if not isinstance(n_actions, (int, np.integer)) or n_actions < 1:
         raise PolicyError(f"n_actions is {n_actions!r}; it must be a whole number, at least 1")
-
-
-def numbers(name: str, values: Any) -> Array:
-    """Values as floats."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise PolicyError(f"{name} must give numbers, all rows of one length: {error}") from error
 
 
 def check_index(name: str, values: Anything, size: int, why: str) -> None:

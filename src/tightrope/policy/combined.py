@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import lent, numbers
 from tightrope.errors import PolicyError
 from tightrope.policy.base import (
     Actor,
@@ -20,7 +21,6 @@ from tightrope.policy.base import (
     Sampling,
     Unresolved,
     check_probs,
-    numbers,
 )
 from tightrope.policy.discrete import Discrete, TabularPolicy, UniformPolicy
 
@@ -45,7 +45,7 @@ class MixturePolicy(Sampling, Unresolved):
     def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
         """Log of the weighted sum of the parts' probabilities, (N,)."""
         parts = [
-            np.log(weight) + policy.log_prob(states, actions, t)
+            np.log(weight) + policy.log_prob(lent(states), lent(actions), lent(t))
             for policy, weight in zip(self.policies, self.weights, strict=True)
             if weight > 0
         ]
@@ -60,7 +60,7 @@ class MixturePolicy(Sampling, Unresolved):
                     f"{type(policy).__name__} has no probs(states, t): the mixture cannot list probabilities"
                 )
         return sum(  # type: ignore[return-value]
-            weight * policy.probs(states, t)  # type: ignore[attr-defined]
+            weight * policy.probs(lent(states), lent(t))  # type: ignore[attr-defined]
             for policy, weight in zip(self.policies, self.weights, strict=True)
         )
 
@@ -148,7 +148,7 @@ def resolved(policy: Policy, states: Anything | None, t: npt.NDArray[np.int64]) 
     """The policy once it has seen a few logged states."""
     if not isinstance(policy, Unresolved) or states is None:
         return policy
-    return policy.resolve(states[:EXAMPLES], t[:EXAMPLES])
+    return policy.resolve(lent(states[:EXAMPLES]), lent(t[:EXAMPLES]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers
 from tightrope.errors import NoOverlapError, PolicyError
-from tightrope.policy.base import Anything, Array, Sampling, numbers
+from tightrope.policy.base import Anything, Array, Sampling
 
 
 @dataclass(frozen=True, eq=False)

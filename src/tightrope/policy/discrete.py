@@ -8,16 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers, read_only
 from tightrope.errors import PolicyError
 from tightrope.policy.base import (
     Anything,
     Array,
+    IntArray,
     Sampling,
     action_index,
     check_count,
     check_index,
     check_probs,
-    numbers,
 )
 
 
@@ -44,19 +45,26 @@ class Discrete(Sampling):
 
 @dataclass(frozen=True, eq=False)
 class TabularPolicy(Discrete):
-    """Probabilities in a table: (states, actions), or (times, states, actions) when they change with time."""
+    """Probabilities in a table: (states, actions), or (times, states, actions) when they change with time.
+
+    Row s is state s, or the state that ``states`` (S,) gives for it: their numbers need not follow on one another.
+    """
 
     table: Array
+    states: IntArray  # (S,), rising
 
-    def __init__(self, probs: npt.ArrayLike):
+    def __init__(self, probs: npt.ArrayLike, states: npt.ArrayLike | None = None):
         table = numbers("probs", probs)
-        if table.ndim not in (2, 3):
+        if table.ndim not in (2, 3) or not table.size:
             raise PolicyError(
                 f"probs has shape {table.shape}; give (states, actions), or (times, states, actions) for a policy that "
                 "changes with time"
             )
-        check_probs("probs", table)
-        object.__setattr__(self, "table", table)
+        labels = _labels(states, table.shape[-2])
+        check_probs("probs", table, labels)
+        order = np.argsort(labels)
+        object.__setattr__(self, "table", read_only(table[..., order, :]))
+        object.__setattr__(self, "states", read_only(labels[order]))
 
     def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         """Probabilities of all actions, (N, k)."""
@@ -65,11 +73,37 @@ class TabularPolicy(Discrete):
                 f"a TabularPolicy needs one integer state per step; the logs hold {states.dtype} of shape "
                 f"{states.shape}"
             )
-        check_index("state", states, self.table.shape[-2], "the policy's table has that many rows")
+        rows = self._rows(states)
         if self.table.ndim == 2:
-            return self.table[states]
+            return self.table[rows]
         check_index("time", t, len(self.table), "the policy's table covers that many steps")
-        return self.table[t, states]
+        return self.table[t, rows]
+
+    def _rows(self, states: Anything) -> Anything:
+        """Which row of the table each state is."""
+        count = len(self.states)
+        if self.states[0] == 0 and self.states[-1] == count - 1:
+            check_index("state", states, count, "the policy's table has that many rows")
+            return states
+        rows = np.searchsorted(self.states, states.astype(np.int64)).clip(max=count - 1)
+        unknown = self.states[rows] != states
+        if unknown.any():
+            row = int(np.argmax(unknown))
+            raise PolicyError(f"state {states[row]} is not among the {count} states of the policy's table", row=row)
+        return rows
+
+
+def _labels(states: npt.ArrayLike | None, count: int) -> IntArray:
+    """The state of each row of a table."""
+    labels = np.arange(count) if states is None else np.asarray(states)
+    if labels.shape != (count,) or labels.dtype.kind not in "iu" or (labels < 0).any() or (labels >= 2**63).any():
+        raise PolicyError(
+            f"states has shape {labels.shape} ({labels.dtype}); one whole number from 0 up for each of the table's "
+            f"{count} rows is expected"
+        )
+    if len(np.unique(labels)) != count:
+        raise PolicyError("states holds a state more than once; one row for each")
+    return labels.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import numbers, read_only
 from tightrope.errors import PolicyError
-from tightrope.policy.base import Anything, Array, Sampling, numbers
+from tightrope.policy.base import Anything, Array, Sampling
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class GaussianPolicy(Sampling):
                 "cannot evaluate it"
             ) from None
         object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "covariance", matrix)
+        object.__setattr__(self, "covariance", read_only(matrix.copy()))
 
     @cached_property
     def _factor(self) -> Array:

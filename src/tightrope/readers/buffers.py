@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import check_unmasked
 from tightrope.errors import DataError
 from tightrope.readers.aliases import fix
 
@@ -17,13 +18,14 @@ _EPISODE = ("observations", "actions", "rewards", "terminated")
 _ROLLOUT = ("observations", "actions", "rewards", "episode_starts", "log_probs")
 
 
-def flat(values: Any) -> Values:
+def flat(name: str, values: Any) -> Values:
     """An array with one row per step; the parts of a dictionary or tuple side by side, in order of their names."""
     if isinstance(values, Mapping):
         values = tuple(values[name] for name in sorted(values))
     if not isinstance(values, tuple):
+        check_unmasked(name, values)
         return np.asarray(values)
-    parts = [flat(part) for part in values]
+    parts = [flat(name, part) for part in values]
     rows = {len(part) for part in parts}
     if len(rows) != 1:
         raise DataError(f"the parts of an observation differ in length: {sorted(rows)}")
@@ -46,7 +48,7 @@ def episode_columns(source: Any) -> dict[str, Any]:
     episodes = source if isinstance(source, (list, tuple)) else source.episodes
     parts: dict[str, list[Values]] = {"episode": [], "t": [], "terminated": []}
     for number, episode in enumerate(episodes):
-        found = {name: flat(getattr(episode, name)) for name in _EPISODE[:3]}
+        found = {name: flat(f"{name} of episode {number}", getattr(episode, name)) for name in _EPISODE[:3]}
         steps = len(found["rewards"])
         for name, values in found.items():
             if len(values) != steps:
@@ -82,6 +84,8 @@ def rollout_columns(source: Any, ended_for_good: bool) -> tuple[dict[str, Any], 
     critic's value has been added to the last reward, and nothing in the buffer says where that was: so the user has to
     say that no time limit did.
     """
+    for name in _ROLLOUT:
+        check_unmasked(name, getattr(source, name))
     starts = np.asarray(source.episode_starts, dtype=bool)
     if starts.ndim != 2:
         raise DataError(f"episode_starts has shape {starts.shape}; (steps, environments) is expected")
@@ -122,7 +126,7 @@ def flat_rollout(observations: Any, shape: tuple[int, ...]) -> Values:
     """Observations as an array of (steps, environments, ...) or, once sampled from, of (steps * environments, ...)."""
     if not isinstance(observations, Mapping):
         return np.asarray(observations)
-    parts = [np.asarray(observations[name]) for name in sorted(observations)]
+    parts = [flat(name, observations[name]) for name in sorted(observations)]
     lead = shape if parts[0].shape[:2] == shape else (shape[0] * shape[1],)
     return np.concatenate([part.reshape(*lead, -1) for part in parts], axis=-1)
 

@@ -64,17 +64,17 @@ class Columns:
             raise DataError(self.broken[name])
         column = self.table[name]
         if column.null_count:
-            missing_rows = np.asarray(column.is_null())
-            first = int(np.argmax(missing_rows if self.order is None else missing_rows[self.order]))
-            raise DataError(
-                f"column {name!r} has no value (missing or NaN) at {self.where(first)}; every row needs one"
-            )
+            self._refuse_missing(name, np.asarray(column.is_null()))
         values = self._vectors(name, column) if _is_list(column.type) else self._scalars(name, column)
         return values if self.order is None else values[self.order]
 
+    def _refuse_missing(self, name: str, rows: BoolArray) -> None:
+        first = int(np.argmax(rows if self.order is None else rows[self.order]))
+        raise DataError(f"column {name!r} has no value (missing or NaN) at {self.where(first)}; every row needs one")
+
     def _scalars(self, name: str, column: Any) -> Values:
         try:
-            values: Values = column.to_numpy()
+            values: Values = _without_decimals(column).to_numpy()
         except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's own errors are among these
             raise DataError(f"column {name!r} cannot be read: {error}") from error
         if values.dtype.kind != "O":
@@ -99,9 +99,11 @@ class Columns:
                 f"{lengths[row]} in row {row}; every row needs the same number of components"
             )
         flat = pc.list_flatten(column)
-        if flat.null_count or _is_list(flat.type):
-            what = "lists within lists" if _is_list(flat.type) else "lists with missing values"
-            raise DataError(f"column {name!r} holds {what}; every row needs a plain list of numbers")
+        if _is_list(flat.type):
+            raise DataError(f"column {name!r} holds lists within lists; every row needs a plain list of numbers")
+        if flat.null_count:
+            hidden = np.asarray(flat.is_null()).reshape(len(lengths), -1)
+            self._refuse_missing(name, np.logical_or.reduce(hidden, axis=1))
         return self._scalars(name, flat).reshape(len(lengths), -1)
 
     def integers(self, role: str) -> IntArray:
@@ -111,7 +113,8 @@ class Columns:
         values = self.raw(name)
         if values.dtype.kind not in "iuf" or values.ndim != 1:
             raise DataError(f"column {name!r} must hold whole numbers; it holds {_example(values)}")
-        whole = (np.abs(values) < 2.0**53) & (values == np.floor(values))
+        wide = values.astype(np.float64)  # a half float would not hold the limit
+        whole = (np.abs(wide) < 2.0**53) & (wide == np.floor(wide))
         if not whole.all():
             row = int(np.argmin(whole))
             raise DataError(f"column {name!r} must hold whole numbers; it is {values[row]} at {self.where(row)}")
@@ -251,6 +254,22 @@ def _is_list(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _without_decimals(column: Any) -> Any:
+    """Whole decimals as integers, others as the nearest floats; as text where numbers would merge what differs."""
+    import pyarrow as pa
+
+    if not pa.types.is_decimal(column.type):
+        return column
+    if column.type.scale <= 0:
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:  # beyond 64 bits
+            return column.cast(pa.string())
+    text = column.cast(pa.string())  # read from there it is the nearest float; a cast of decimals rounds otherwise
+    numbers = text.cast(pa.float64())
+    return numbers if len(numbers.unique()) == len(text.unique()) else text
 
 
 def quoted(names: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tightrope.checks import check_unmasked, first_masked
 from tightrope.errors import DataError
 
 _SCOPE = ("n_trajectories", "step_per_trajectory", "state", "action", "reward", "done")
@@ -28,6 +29,7 @@ def scope_columns(source: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str,
     It records a fixed number of steps even after an episode's end, and sets ``done`` and ``terminal`` on the last
     one; a ``done`` before that comes from the environment and is an end for good.
     """
+    check_unmasked("done", source["done"])
     try:
         n, length = int(source["n_trajectories"]), int(source["step_per_trajectory"])
         done = np.asarray(source["done"], dtype=bool)
@@ -50,7 +52,8 @@ def scope_columns(source: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str,
     for name in ("state", "action", "reward", "pscore"):
         if source.get(name) is None:
             continue
-        values = np.asarray(source[name])
+        masked = first_masked(source[name]) is not None  # perhaps after an episode's end, where it means nothing
+        values = np.ma.array(source[name]) if masked else np.asarray(source[name])
         if values.shape[:1] != kept.shape:
             raise DataError(f"{name} has shape {values.shape}; {n * length} rows are expected")
         columns[name] = values[kept]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.checks import check_unmasked
 from tightrope.errors import DataError
 from tightrope.readers.buffers import flat, joined
 
@@ -89,7 +90,9 @@ def _collect(episodes: Iterable[Any]) -> dict[str, list[Values]]:
 
 def _steps(episode: Any) -> dict[str, Values]:
     steps = len(episode.rewards)
-    observations = flat(episode.observations)
+    observations = flat(f"observations of episode {episode.id}", episode.observations)
+    for name in ("actions", "rewards", "terminations", "truncations"):
+        check_unmasked(f"{name} of episode {episode.id}", getattr(episode, name))
     made = {
         "episode": np.full(steps, int(episode.id)),
         "t": np.arange(steps),
@@ -121,6 +124,7 @@ def _numbers(infos: dict[str, Any], prefix: str) -> Iterator[tuple[str, Values]]
         if isinstance(values, dict):
             yield from _numbers(values, f"{prefix}{name}/")
             continue
+        check_unmasked(f"{prefix}{name}", values)
         try:
             found = np.asarray(values)
         except ValueError:  # ragged

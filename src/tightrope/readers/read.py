@@ -46,10 +46,10 @@ def read(
     ``{"behavior_prob": "p", "state": ["age", "dose"], "t": None}``, None where there is no such column. ``one_step``
     makes every row an episode; without it only logs with a bandit's names and no episodes are read so.
 
-    ``horizon`` defaults to the longest episode; exact bounds want it declared. ``reward_range`` and ``return_range``
-    are what is *possible*, not what was seen. ``incomplete`` says what to do with episodes that are shorter than the
-    horizon and not flagged as terminated. ``behavior`` supplies the behaviour policy where the logs carry no
-    probabilities.
+    ``horizon`` defaults to the longest episode; exact bounds want it declared, but for ``one_step`` logs, where it is
+    1. ``reward_range`` and ``return_range`` are what is *possible*, not what was seen. ``incomplete`` says what to do
+    with episodes that are shorter than the horizon and not flagged as terminated. ``behavior`` supplies the behaviour
+    policy where the logs carry no probabilities.
     """
     if incomplete not in ("error", "terminate", "drop"):
         raise DataError(f'incomplete is {incomplete!r}; "error", "terminate" or "drop"')
@@ -61,7 +61,7 @@ def read(
     behavior_logs = probabilities.log_probs(logs, "behavior", discrete, zero=False)
     lengths = np.diff(logs.offsets)
     terminated = _terminated(logs)
-    declared = horizon is not None
+    declared = horizon is not None or logs.one_step  # an episode of one step has a horizon of 1 by its definition
     horizon = int(lengths.max()) if horizon is None else whole_horizon(horizon)
     short = (lengths < horizon) & ~terminated
     if incomplete == "error":

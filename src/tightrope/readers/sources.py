@@ -35,4 +35,4 @@ def open_source(source: Any, given: ColumnMap) -> Source:
         return Source(*to_parts(columns), None, said)
     if isinstance(source, Mapping) and dicts.is_obp(source):
         return Source(*to_parts(source), True, ("a bandit's feedback, as Open Bandit Pipeline holds it",))
-    return Source(*to_parts(source))
+    return Source(*to_parts(source, given))

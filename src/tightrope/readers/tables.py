@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from tightrope.errors import DataError
+from tightrope.readers.aliases import ColumnMap
+from tightrope.readers.csv_files import read_csv
 
 SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".csv": "CSV"}
 
@@ -22,13 +24,13 @@ def to_table(source: Any) -> Any:
     return table
 
 
-def to_parts(source: Any) -> tuple[Any, dict[str, str]]:
+def to_parts(source: Any, given: ColumnMap | None = None) -> tuple[Any, dict[str, str]]:
     """A pyarrow table with at least one row, and why each column left out of it does not convert."""
     import pyarrow as pa
 
     broken: dict[str, str] = {}
     if isinstance(source, (str, os.PathLike)):
-        table, label = _read_file(Path(source)), str(source)
+        table, label = _read_file(Path(source), given or {}), str(source)
     elif isinstance(source, pa.Table):
         table, label = source, "the table"
     elif isinstance(source, Mapping):
@@ -53,7 +55,7 @@ def _unknown(source: Any) -> DataError:
     )
 
 
-def _read_file(path: Path) -> Any:
+def _read_file(path: Path, given: ColumnMap) -> Any:
     import pyarrow as pa
 
     kind = SUFFIXES.get(path.suffix.lower())
@@ -65,7 +67,7 @@ def _read_file(path: Path) -> Any:
         with path.open("rb") as file:
             head = file.read(4096)
         _check_head(path, kind, head)
-        table = _parquet(path) if kind == "Parquet" else _csv(path)
+        table = _parquet(path) if kind == "Parquet" else read_csv(path, given)
         str(table.column_names)  # names that are not text fail here
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
         if isinstance(error, DataError):
@@ -96,12 +98,6 @@ def _parquet(path: Path) -> Any:
         return file.read()
 
 
-def _csv(path: Path) -> Any:
-    import pyarrow.csv
-
-    return pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True))
-
-
 def _from_columns(columns: Mapping[Any, Any]) -> tuple[Any, dict[str, str]]:
     import pyarrow as pa
 
@@ -128,7 +124,11 @@ def _to_array(values: Any) -> Any:
 
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
-    given = np.asarray(values)
+    if _has_masked_rows(values):
+        return pa.array([row.tolist() if isinstance(row, np.ma.MaskedArray) else row for row in values])
+    given = values if isinstance(values, np.ma.MaskedArray) else _whole(values, np.asarray(values))
+    if not isinstance(given, np.ma.MaskedArray):
+        given = given.astype(given.dtype.newbyteorder("="), copy=False)
     if given.ndim == 2 and given.shape[1] and given.dtype.kind in "iufb":
         return pa.FixedSizeListArray.from_arrays(pa.array(given.ravel()), given.shape[1])
     if given.ndim != 1:
@@ -139,20 +139,41 @@ def _to_array(values: Any) -> Any:
     return pa.array(given.tolist() if given.dtype.kind == "O" else given)
 
 
+def _whole(values: Any, given: Any) -> Any:
+    """Python's whole numbers as 64-bit ones: of some beyond 63 bits NumPy makes doubles, which merges them."""
+    if given.ndim != 1 or given.dtype.kind not in "fO" or not given.size:
+        return given
+    if not all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):
+        return given
+    for kind in (np.int64, np.uint64):
+        if np.iinfo(kind).min <= min(values) and max(values) <= np.iinfo(kind).max:
+            return np.array(list(values), dtype=kind)
+    largest = max(values, key=abs)
+    raise DataError(f"holds whole numbers that no 64-bit number holds, such as {largest}; give them as text")
+
+
+def _has_masked_rows(values: Any) -> bool:
+    """Whether rows are masked arrays of their own, whose masks a conversion as a whole would lose."""
+    in_rows = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
+    return in_rows and getattr(values, "ndim", 1) > 0 and any(isinstance(row, np.ma.MaskedArray) for row in values)
+
+
 def _from_frame(frame: Any) -> tuple[Any, dict[str, str]]:
     import pyarrow as pa
 
     if any(isinstance(name, str) and "\0" in name for name in getattr(frame, "columns", ())):
         raise DataError("a column's name holds a null character, over which polars ends the process; rename it")
     try:
-        return pa.table(frame), {}
+        if not (hasattr(frame, "iloc") and any(_has_masked_rows(frame[name]) for name in frame.columns)):
+            return pa.table(frame), {}
+        columns = {name: frame[name].to_numpy() for name in frame.columns}
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Find the columns that do not convert, so that an error can name them.
         try:
             columns = {name: frame[name].to_numpy() for name in frame.columns}
         except (AttributeError, KeyError, TypeError):
             raise _unknown(frame) from None
-        return _from_columns(columns)
+    return _from_columns(columns)
 
 
 def _why(values: Any, error: Exception) -> str:

@@ -12,7 +12,7 @@ from tightrope.dataset import Array, TrajectoryDataset
 from tightrope.domains import CliffWorld, Domain, MountainCar, simulate
 from tightrope.errors import TightropeError
 from tightrope.extras import load_extra
-from tightrope.readers.write import replace_file
+from tightrope.readers.write import check_writable, replace_file
 
 SHOWN = 4  # episodes of each policy
 FORMATS = (".png", ".pdf", ".svg")
@@ -32,12 +32,18 @@ def draw(domain: Domain, axes: Any, *, rng: np.random.Generator) -> None:
 
 
 def save_drawing(domain: Domain, target: Path, *, seed: int = 0) -> None:
-    """Draw a domain into a file. The file appears whole or not at all."""
+    """Draw a domain into a file."""
+    drawing(domain, target, seed=seed)()
+
+
+def drawing(domain: Domain, target: Path, *, seed: int = 0) -> Callable[[], None]:
+    """Draw a domain; what is returned writes the file, which appears whole or not at all."""
     if target.suffix not in FORMATS:
         raise TightropeError(f"{target}: the name must end in {', '.join(FORMATS)}")
     figure = load_extra("matplotlib.figure", "figures", "drawing").Figure(figsize=(6.4, 5.0), layout="constrained")
     draw(domain, figure.add_subplot(), rng=np.random.default_rng(seed))
-    replace_file(target, lambda path: figure.savefig(path, format=target.suffix[1:], dpi=200))
+    check_writable(target)
+    return lambda: replace_file(target, lambda path: figure.savefig(path, format=target.suffix[1:], dpi=200))
 
 
 def _paths(logs: TrajectoryDataset, positions: Callable[[Any], Array]) -> list[Array]:

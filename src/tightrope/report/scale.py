@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+TINY = 1e-290  # a span of which some tenth is no number
+
 
 def short(value: float, digits: int = 4) -> str:
     """A few significant digits, with a true minus sign."""
@@ -50,6 +52,8 @@ class Scale:
             every = max(1, math.ceil((last - first) / (most - 1)))
             return [10.0**power for power in range(first, last + 1, every)] or [self.low]
         span = self.high - self.low
+        if not TINY < span < math.inf:
+            return [self.low]  # no room for others
         size = 10.0 ** math.floor(math.log10(span / most))
         step = next(size * k for k in (1, 2, 5, 10, 20, 50) if span / (size * k) <= most - 1e-9)
         start = math.ceil(self.low / step - 1e-9)

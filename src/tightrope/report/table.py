@@ -9,7 +9,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tightrope.errors import visible
 from tightrope.records import BehaviorCheck, Bound, Evaluation, Overlap, Summary
+
+
+def _text(words: str, style: str = "") -> Text:
+    """Words as they are: a name of somebody else's is neither markup nor a command to the terminal."""
+    return Text(visible(words), style=style)
 
 
 def evaluation_table(evaluation: Evaluation) -> Group:
@@ -19,15 +25,17 @@ def evaluation_table(evaluation: Evaluation) -> Group:
     if evaluation.skipped:
         parts.append(_skipped(evaluation.skipped))
     if evaluation.true_value is not None:
-        parts.append(Text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
+        parts.append(_text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
     parts += [
-        Text(f"Gain on the behaviour policy, on the same resamples: {str(bound).splitlines()[0].removeprefix('gain ')}")
+        _text(
+            f"Gain on the behaviour policy, on the same resamples: {str(bound).splitlines()[0].removeprefix('gain ')}"
+        )
         for bound in evaluation.believed_gains
     ]
     if evaluation.verdict is not None and evaluation.verdict.threshold is not None:
-        parts.append(Text(evaluation.verdict.headline, style="bold"))
-    parts.append(Text(evaluation.advice, style="bold green" if evaluation.believe else "bold red"))
-    parts += [Text(f"  {reason}", style="dim") for reason in evaluation.reasons]
+        parts.append(_text(evaluation.verdict.headline, style="bold"))
+    parts.append(_text(evaluation.advice, style="bold green" if evaluation.believe else "bold red"))
+    parts += [_text(f"  {reason}", style="dim") for reason in evaluation.reasons]
     return Group(*parts)
 
 
@@ -35,7 +43,7 @@ def _heading(evaluation: Evaluation) -> Text:
     summary, overlap, check = evaluation.summary, evaluation.overlap, evaluation.behavior_check
     estimated = f" Behaviour policy estimated ({check.behavior})." if check is not None else ""
     declared = "" if summary.horizon_declared else " (the longest seen)"
-    return Text(
+    return _text(
         f"{summary.n_trajectories} trajectories, {summary.n_steps} steps; discount {summary.discount:g}, horizon "
         f"{summary.horizon}{declared}; worth {overlap.effective_sample_size[-1]:.1f} trajectories of the candidate. "
         f"The behaviour policy's own value: {summary.return_mean:.4g} ± {summary.return_error:.2g}.{estimated}"
@@ -69,7 +77,7 @@ def _bounds(evaluation: Evaluation) -> Table:
             cells.append("yes" if all(holds(bound, evaluation.true_value) for bound in found) else "NO")
         cells.append(", ".join(dict.fromkeys(text.split(":")[0] for bound in found for text in bound.warnings)))
         believed = any(index in evaluation.believe for index, _ in row.values())
-        table.add_row(*cells, style="bold green" if believed else None)
+        table.add_row(*map(_text, cells), style="bold green" if believed else None)
     return table
 
 
@@ -84,7 +92,7 @@ def _warnings(evaluation: Evaluation) -> list[Text]:
     for bound in evaluation.bounds:
         for text in bound.warnings:
             texts.setdefault(text.split(":")[0], text)
-    return [Text(f"! {text}", style="yellow") for text in texts.values()]
+    return [_text(f"! {text}", style="yellow") for text in texts.values()]
 
 
 def _skipped(skipped: tuple[tuple[str, str, str], ...]) -> Text:
@@ -92,7 +100,7 @@ def _skipped(skipped: tuple[tuple[str, str, str], ...]) -> Text:
     reasons: dict[str, list[str]] = {}
     for estimator, method, why in skipped:
         reasons.setdefault(why, []).append(f"{estimator}/{method}")
-    return Text("\n".join(f"Left out {', '.join(pairs)}: {why}" for why, pairs in reasons.items()), style="dim")
+    return _text("\n".join(f"Left out {', '.join(pairs)}: {why}" for why, pairs in reasons.items()), style="dim")
 
 
 def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorCheck | None = None) -> Group:
@@ -129,9 +137,9 @@ def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorC
     if behavior is not None:
         rows["behaviour policy"] = behavior.summary
     for name, value in rows.items():
-        table.add_row(Text(name, style="bold"), Text(value))  # a column's name may hold what looks like markup
+        table.add_row(_text(name, style="bold"), _text(value))  # a column's name may hold what looks like markup
     warnings = [*summary.notes, *(overlap.warnings if overlap else ()), *(behavior.warnings if behavior else ())]
-    return Group(table, *(Text(f"! {text}", style="yellow") for text in warnings))
+    return Group(table, *(_text(f"! {text}", style="yellow") for text in warnings))
 
 
 def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
@@ -150,7 +158,7 @@ def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
         if advised:
             value, right = _number(advised[0].value), "yes" if holds(advised[0], result.true_value) else "NO"
         table.add_row(f"{name}: {about}", words, value, _number(result.true_value), right)
-    return Group(Text("\nFour situations that call for different answers:", style="bold"), table)
+    return Group(_text("\nFour situations that call for different answers:", style="bold"), table)
 
 
 def _range(declared: tuple[float, float] | None) -> str:

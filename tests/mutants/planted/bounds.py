@@ -199,9 +199,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "betting takes the best of its bets for their mixture",
-            "_log_wealth",
-            "np.logaddexp.reduce(logs)",
-            "logs.max() + np.log(len(_BETS))",
+            "_largest_mean",
+            "(total := np.logaddexp.reduce(logs))",
+            "(total := logs.max() + np.log(len(_BETS)))",
             "test_betting_stops_where_wealth_does",
         ),
         Mutant(
@@ -214,15 +214,15 @@ TOPIC = Topic(
         Mutant(
             "betting counts equal values once",
             "_log_wealth",
-            "np.log1p(_BETS[:, None] * (ratio[piece] - 1.0)) @ counts[piece]",
-            "np.log1p(_BETS[:, None] * (ratio[piece] - 1.0)).sum(axis=1)",
+            "np.log1p(gains) @ counts[piece]",
+            "np.log1p(gains).sum(axis=1)",
             "test_betting_stops_where_wealth_does",
         ),
         Mutant(
             "betting on many values counts the last piece of them",
             "_log_wealth",
-            "logs += np.log1p(_BETS[:, None] * (ratio[piece] - 1.0)) @ counts[piece]",
-            "logs = np.log1p(_BETS[:, None] * (ratio[piece] - 1.0)) @ counts[piece]",
+            "logs += np.log1p(gains) @ counts[piece]",
+            "logs = np.log1p(gains) @ counts[piece]",
             "test_betting_is_the_same_in_any_pieces",
         ),
     ),

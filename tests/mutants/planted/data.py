@@ -74,9 +74,8 @@ TOPIC = Topic(
         Mutant(
             "fresh actions of the candidate are scored instead of the logged ones",
             "eval_log_probs",
-            "as_policy(policy).log_prob(dataset.states, dataset.actions, dataset.times)",
-            "as_policy(policy).log_prob(dataset.states, "
-            "as_policy(policy).sample(dataset.states, dataset.times, rng=np.random.default_rng(0)), dataset.times)",
+            "lent(dataset.actions)",
+            "as_policy(policy).sample(dataset.states, dataset.times, rng=np.random.default_rng(0))",
             "test_enumeration test_policy_or_logged_column",
         ),
         Mutant(

@@ -51,8 +51,8 @@ TOPIC = Topic(
         Mutant(
             "float32 columns are not centred",
             "centered",
-            "shifted = CenteredRatioSum(combine.coefficients, combine.constant, theta)",
-            "theta = np.zeros_like(theta)\nshifted = CenteredRatioSum(combine.coefficients, combine.constant, theta)",
+            "theta = above / below",
+            "theta = np.zeros_like(above)",
             "test_float32",
         ),
         Mutant(

@@ -9,8 +9,8 @@ TOPIC = Topic(
         Mutant(
             "a table over time answers for its first step",
             "TabularPolicy.probs",
-            "self.table[t, states]",
-            "self.table[0 * t, states]",
+            "self.table[t, rows]",
+            "self.table[0 * t, rows]",
             "test_log_prob",
         ),
         Mutant(
@@ -30,8 +30,8 @@ TOPIC = Topic(
         Mutant(
             "a mixture forgets its weights",
             "MixturePolicy.log_prob",
-            "np.log(weight) + policy.log_prob(states, actions, t)",
-            "policy.log_prob(states, actions, t)",
+            "np.log(weight) + policy.log_prob(lent(states), lent(actions), lent(t))",
+            "policy.log_prob(lent(states), lent(actions), lent(t))",
             "test_gaussian_mixture_density test_log_prob",
         ),
         Mutant(

@@ -122,8 +122,8 @@ TOPIC = Topic(
         Mutant(
             "the model asks the candidate for its choices at time 0",
             "policy_table",
-            "np.full(n_states, t)",
-            "np.zeros(n_states, dtype=np.int64)",
+            "np.full(len(states), t)",
+            "np.zeros(len(states), dtype=np.int64)",
             "test_time_dependent_policy_by_hand",
         ),
         Mutant(

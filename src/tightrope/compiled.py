@@ -1,0 +1,41 @@
+"""Compilation by numba, kept on disk between runs where that works and done anew where it does not.
+
+Where nothing can be written (a read-only home and package folder), functions are compiled in every process. A cache
+that cannot be read (cut short by a full disk or a kill, or from another version) is made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from numba import njit
+from numba.core.caching import FunctionCache
+
+
+class _ForgivingCache(FunctionCache):  # type: ignore[misc]  # numba has no types
+    """numba's own cache, but what goes wrong with its files costs a compilation and nothing else."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # whatever unpickling half a file raises
+            with suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(Exception):  # no room, no right to write
+            super().save_overload(sig, data)
+
+
+def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """The function compiled on its first call, from the cache if there is one; ``options`` are numba's."""
+    if function is None:
+        return partial(compiled, **options)
+    made = njit(**options)(function)
+    with suppress(RuntimeError, OSError):  # there is no place for a cache
+        made._cache = _ForgivingCache(made.py_func)
+    return made
