@@ -47,16 +47,12 @@ class Planted:
 
     path: Path  # within the package
     tree: ast.Module
+    compiled: bool  # whether numba compiles some of it
 
     @property
     def source(self) -> str:
         """As text."""
         return ast.unparse(self.tree)
-
-    @property
-    def compiled(self) -> bool:
-        """Whether numba compiles some of it."""
-        return "numba" in _imports(self.tree)
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ class Package:
                 swap.visit(node)
         if ast.dump(tree) == before:
             raise MisplacedError(f"{mutant.mistake!r} changes nothing: {mutant.put!r} is what stands there")
-        return Planted(places[0], ast.fix_missing_locations(tree))
+        return Planted(places[0], ast.fix_missing_locations(tree), _is_compiled(tree, self._compilers))
 
     def _why(self, mutant: Mutant, count: int) -> str:
         places = ", ".join(dict.fromkeys(str(path) for path, _ in self._definitions[mutant.where]))
@@ -90,6 +86,14 @@ class Package:
     def _sources(self) -> dict[Path, str]:
         paths = sorted(self.folder.rglob("*.py"))
         return {path.relative_to(self.folder): path.read_text(encoding="utf-8") for path in paths}
+
+    @cached_property
+    def _compilers(self) -> set[str]:
+        """The last names of the modules that use numba, and its own: what they give may compile a function."""
+        users = {
+            path.stem for path, source in self._sources.items() if "numba" in _imported(ast.parse(source)).values()
+        }
+        return users | {"numba"}
 
     @cached_property
     def _definitions(self) -> dict[str, list[tuple[Path, Definition]]]:
@@ -177,12 +181,20 @@ def _expression(text: str) -> ast.expr | None:
         return None
 
 
-def _imports(tree: ast.Module) -> set[str]:
-    """The top packages that a module imports."""
-    found: set[str] = set()
+def _is_compiled(tree: ast.Module, compilers: set[str]) -> bool:
+    """Whether a function is decorated with something that comes from a compiler."""
+    imported = _imported(tree)
+    decorators = [one for node in ast.walk(tree) for one in getattr(node, "decorator_list", ())]
+    names = {name.id for one in decorators for name in ast.walk(one) if isinstance(name, ast.Name)}
+    return any(imported.get(name) in compilers for name in names)
+
+
+def _imported(tree: ast.Module) -> dict[str, str]:
+    """The names that a module imports, and where each comes from: numba, or the last part of another module's name."""
+    found: dict[str, str] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found.update(alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            found.add((node.module or "").partition(".")[0])
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                parts = (alias.name if isinstance(node, ast.Import) else node.module or "").split(".")
+                found[alias.asname or alias.name] = "numba" if parts[0] == "numba" else parts[-1]
     return found

@@ -56,6 +56,13 @@ TOPIC = Topic(
             "test_float32",
         ),
         Mutant(
+            "float32 columns keep the unit of the rewards out of the value",
+            "CenteredRatioSum.__call__",
+            "self.sizes * (above / below)",
+            "above / below",
+            "test_float32",
+        ),
+        Mutant(
             "float32 keeps values that have lost their digits",
             "CenteredRatioSum.__call__",
             "below > FLOAT32_RESOLVED * total",

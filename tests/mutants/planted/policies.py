@@ -14,6 +14,20 @@ TOPIC = Topic(
             "test_log_prob",
         ),
         Mutant(
+            "a table that names its states is read in the order of its rows",
+            "TabularPolicy.__init__",
+            "table[..., order, :]",
+            "table",
+            "test_a_table_that_names_its_states",
+        ),
+        Mutant(
+            "a policy can write to the logs",
+            "read_only",
+            "view.flags.writeable = False",
+            "pass",
+            "test_every_array_of_a_dataset_is_read_only",
+        ),
+        Mutant(
             "temperature multiplies",
             "SoftmaxPolicy._log_probs",
             "numbers('preferences', self.preferences(states, t)) / self.temperature",

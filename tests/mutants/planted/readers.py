@@ -114,6 +114,27 @@ TOPIC = Topic(
             "test_two_probabilities_that_disagree",
         ),
         Mutant(
+            "masked entries count",
+            "check_unmasked",
+            "row is not None",
+            "False",
+            "test_masked_arrays_of_a_dataset",
+        ),
+        Mutant(
+            "imaginary parts are dropped",
+            "numbers",
+            'given.dtype.kind not in "iufbO"',
+            "False",
+            "test_table_that_would_lose_something",
+        ),
+        Mutant(
+            "names of episodes that are one number merge",
+            "_is_faithful",
+            "",
+            "return True",
+            "test_ids_that_are_one_number_stay_apart",
+        ),
+        Mutant(
             "SCOPE-RL's last recorded step is an end for good",
             "scope_columns",
             "grid & ~last",

@@ -22,6 +22,13 @@ TOPIC = Topic(
             "test_a_bound_in_words",
         ),
         Mutant(
+            "control characters of the logs reach the terminal",
+            "visible",
+            "",
+            "return text",
+            "test_results_show_no_control_characters_wherever_they_are_printed",
+        ),
+        Mutant(
             "replicates far out are not counted",
             "_histogram",
             "len(values) - len(near)",

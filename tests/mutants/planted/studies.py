@@ -119,6 +119,27 @@ TOPIC = Topic(
             "test_a_folder_of_another_configuration_is_refused_with_the_difference",
         ),
         Mutant(
+            "two runs write to one folder",
+            "FolderLock.__enter__",
+            "_acquire(self._file)",
+            "pass",
+            "test_two_studies_that_start_together_never_mix",
+        ),
+        Mutant(
+            "a changed candidate goes by the behaviour policy's name",
+            "UserDomain.content",
+            "named_digest(self.candidate)",
+            "named_digest(self.behavior)",
+            "test_a_changed_part_is_refused_by_name",
+        ),
+        Mutant(
+            "a study goes on with a candidate that has changed",
+            "Witness.check",
+            "",
+            "return None",
+            "test_a_file_that_changes_while_the_study_runs_stops_it",
+        ),
+        Mutant(
             "a claim that holds in part has come out",
             "_graded",
             '"came out" if all(good) else "partly" if any(good) else "did not"',
