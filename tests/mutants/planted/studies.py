@@ -123,7 +123,7 @@ TOPIC = Topic(
             "FolderLock.__enter__",
             "_acquire(self._file)",
             "pass",
-            "test_two_studies_that_start_together_never_mix",
+            "test_a_second_run_is_told_and_leaves_everything_as_it_was",
         ),
         Mutant(
             "a changed candidate goes by the behaviour policy's name",
