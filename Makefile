@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 D3RLPY := .venv-d3rlpy
 
-.PHONY: demo test test-d3rlpy check browser coverage reproduce bias bench fuzz docs clean
+.PHONY: demo test test-d3rlpy check browser mutants coverage reproduce bias bench fuzz docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
@@ -31,6 +31,11 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check src tests tests_d3rlpy benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Plants every mistake of tests/mutants/planted into a copy of the package and runs the tests that must notice it: long, and it goes
+# on where it was stopped. `make mutants ONLY=betting` plants some.
+mutants: $(VENV)/.dev
+	$(BIN)/python -m tests.mutants --page docs/mutants.md --only "$(ONLY)"
 
 coverage: $(VENV)/.dev
 	$(BIN)/python -m tightrope.experiments.coverage --out docs/coverage.md

@@ -217,7 +217,7 @@ def test_no_bound_leaves_the_declared_range():
         ({"reward_range": None, "return_range": None}, {}, "approximate"),
         ({"reward_range": (0, None), "return_range": None}, {}, "approximate"),
         ({"reward_range": None}, {"rewards": np.zeros((3, 2))}, "exact"),
-        ({"notes": ("dropped: 2 episodes",)}, {}, "approximate"),
+        ({"n_dropped": 2}, {}, "approximate"),
         ({}, {"states_declared": False}, "approximate"),
     ],
 )

@@ -1,0 +1,38 @@
+"""Every mistake that is kept, by topic."""
+
+from tests.mutants.planted import (
+    behaviors,
+    bounds,
+    data,
+    estimators,
+    exact,
+    gains,
+    guards,
+    models,
+    policies,
+    readers,
+    regressions,
+    results,
+    studies,
+    tabular,
+    weights,
+)
+from tests.mutants.planting import Topic
+
+TOPICS: tuple[Topic, ...] = (
+    data.TOPIC,
+    estimators.TOPIC,
+    gains.TOPIC,
+    weights.TOPIC,
+    bounds.TOPIC,
+    exact.TOPIC,
+    models.TOPIC,
+    tabular.TOPIC,
+    regressions.TOPIC,
+    behaviors.TOPIC,
+    guards.TOPIC,
+    readers.TOPIC,
+    policies.TOPIC,
+    studies.TOPIC,
+    results.TOPIC,
+)
