@@ -38,14 +38,14 @@ mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.mutants --page docs/mutants.md --only "$(ONLY)"
 
 coverage: $(VENV)/.dev
-	$(BIN)/python -m tightrope.experiments.coverage --out docs/coverage.md
-	$(BIN)/python -m tightrope.experiments.behavior_coverage --out docs/behavior.md
+	$(BIN)/python -m tightrope.studies.coverage --out docs/coverage.md
+	$(BIN)/python -m tightrope.studies.behavior_coverage --out docs/behavior.md
 
 reproduce: $(VENV)/.dev
 	$(BIN)/tightrope reproduce all --out docs/reproduction --page docs/reproduction.md
 
 bias: $(VENV)/.dev
-	$(BIN)/python -m tightrope.experiments.bias --out docs/bias.md
+	$(BIN)/python -m tightrope.studies.bias --out docs/bias.md
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -e ".[bench]"

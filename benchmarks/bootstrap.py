@@ -22,8 +22,8 @@ import numpy as np
 from sections import publish
 
 import tightrope
-from tightrope.engines import replicate
-from tightrope.resampling import Multinomial
+from tightrope.functional.engines import replicate
+from tightrope.functional.resampling import Multinomial
 
 HORIZON, RESAMPLES = 100, 2000
 

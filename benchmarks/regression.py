@@ -21,8 +21,8 @@ from sections import publish
 from sklearn.linear_model import LinearRegression
 
 from tightrope import GaussianPolicy, TrajectoryDataset
+from tightrope.base.problem import Problem
 from tightrope.models.regression import LinearModel
-from tightrope.problem import Problem
 
 HORIZON, RESAMPLES, STATES, ACTIONS = 100, 2000, 7, 4
 POLICY = GaussianPolicy(lambda s, t: -0.1 * s[:, :ACTIONS], 0.5 * np.eye(ACTIONS))

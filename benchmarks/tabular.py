@@ -23,10 +23,10 @@ from scipy import sparse
 from sections import publish
 
 import tightrope
+from tightrope.base.problem import Problem
 from tightrope.domains import FiniteMDP
 from tightrope.estimators import WDR
 from tightrope.models import Rollouts, TabularModel
-from tightrope.problem import Problem
 
 ACTIONS, HORIZON, EPISODES, RESAMPLES = 3, 100, 5000, 2000
 

@@ -22,12 +22,12 @@ from bootstrap import HORIZON, RESAMPLES, make_logs, once
 from sections import publish
 
 import tightrope
-from tightrope.engines import replicate
+from tightrope.base.problem import Problem
 from tightrope.estimators import PDWIS, WDR
+from tightrope.functional.engines import replicate
+from tightrope.functional.resampling import Multinomial
+from tightrope.functional.statistic import SumStatistic
 from tightrope.models import GivenValues
-from tightrope.problem import Problem
-from tightrope.resampling import Multinomial
-from tightrope.statistic import SumStatistic
 
 STATES, ACTIONS = 50, 3
 PRODUCT_ROWS = 250  # replicates that the bare product multiplies at a time, so that it fits in memory at any n

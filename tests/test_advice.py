@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import tightrope
-from tightrope.advice import advise as full_advice
-from tightrope.advice import spread_warning
+from tightrope.base.records import Bound, Overlap
 from tightrope.domains import small
-from tightrope.records import Bound, Overlap
+from tightrope.evaluation.advice import advise as full_advice
+from tightrope.evaluation.advice import spread_warning
 
 GOOD = Overlap((80.0,), (0.02,), 0.0, 0.2, 1.0, 0.05, 0.0, None, False)
 STEPS = {"offsets": [0, 1, 2], "rewards": [0.0, 1.0], "terminated": [True, True], "horizon": 2}

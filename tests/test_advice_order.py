@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tightrope
-from tightrope.advice import advise
+from tightrope.base.records import Bound, Overlap
 from tightrope.domains import situations
-from tightrope.records import Bound, Overlap
+from tightrope.evaluation.advice import advise
 
 OVERLAP = Overlap(
     effective_sample_size=(80.0,),

@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from tightrope import TrajectoryDataset
+from tightrope.base.problem import Problem
 from tightrope.behaviors import LogisticBehavior
-from tightrope.estimators.behavior_check import _distance, check_behavior
-from tightrope.problem import Problem
+from tightrope.evaluation.behavior_check import _distance, check_behavior
 
 
 @pytest.mark.parametrize("shift", [-5.0, -0.3, 0.0, 0.3, 5.0])

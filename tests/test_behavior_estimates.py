@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 import tightrope
 from tests.laws.test_behaviors import wandering
 from tightrope import DataError, Evaluation, TightropeError, TrajectoryDataset
-from tightrope.advice import advise as choose
+from tightrope.base.problem import Problem
+from tightrope.base.records import BehaviorCheck, Bound
 from tightrope.behaviors import (
     ClassifierBehavior,
     GaussianRegression,
@@ -27,9 +28,8 @@ from tightrope.behaviors import (
 )
 from tightrope.cli import BAD_INPUT, app
 from tightrope.domains import small
-from tightrope.estimators.behavior_check import check_behavior
-from tightrope.problem import Problem
-from tightrope.records import BehaviorCheck, Bound
+from tightrope.evaluation.advice import advise as choose
+from tightrope.evaluation.behavior_check import check_behavior
 from tightrope.report.table import evaluation_table
 from tightrope.report.words import assumptions
 
@@ -333,7 +333,7 @@ def test_gaussian_residuals():
 
 def test_calibration_by_hand():
     """Predicted 0.25 four times with one hit, 0.75 four times with two: bins off by 0 and by 1 in 8."""
-    from tightrope.estimators.behavior_check import _expected_error
+    from tightrope.evaluation.behavior_check import _expected_error
 
     predicted = np.array([0.25] * 4 + [0.75] * 4)
     taken = np.array([True, False, False, False, True, True, False, False])

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tightrope.experiments import behavior_coverage
-from tightrope.experiments.behavior_coverage import ESTIMATORS, METHODS, accuracy, run
-from tightrope.experiments.coverage import Task, cells
-from tightrope.report.behavior import Accuracy, render
+from tightrope.studies import behavior_coverage
+from tightrope.studies.behavior_coverage import ESTIMATORS, METHODS, accuracy, run
+from tightrope.studies.coverage import Task, cells
+from tightrope.studies.pages.behavior import Accuracy, render
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tightrope.bounds import Betting, betting
-from tightrope.statistic import TrajectoryValues
+from tightrope.bounds import Betting
+from tightrope.bounds.exact import betting
+from tightrope.functional.statistic import TrajectoryValues
 
 BETS = [*np.geomspace(1e-4, 0.5, 24), *(1 - np.geomspace(0.4, 0.01, 8))]
 

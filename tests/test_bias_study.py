@@ -1,7 +1,7 @@
 """The study of the bias bounds: what it counts, that it repeats, and the page it writes."""
 
-from tightrope.bounds.model_bias import BiasBound
-from tightrope.experiments import bias
+from tightrope.bounds.model_bias.bias import BiasBound
+from tightrope.studies import bias
 
 
 def _case(error, uncapped):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tightrope
+from tightrope.base.errors import TightropeError
 from tightrope.domains import DOMAINS, CliffWorld, domain, mean_return
-from tightrope.errors import TightropeError
 from tightrope.estimators import MB
 from tightrope.models import LinearModel
 

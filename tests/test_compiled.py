@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import tightrope
-from tightrope.compiled import compiled
+from tightrope.base.compiled import compiled
 
 PACKAGE = Path(tightrope.__file__).parent
 SCRIPT = (
     "import numpy as np\n"
-    "from tightrope import kernels\n"
+    "from tightrope.base import kernels\n"
     "out = np.empty((2, 3))\n"
     "kernels.cumulate(np.array([1.0, 2.0, 4.0]), np.zeros(3), np.array([1, 2]), out)\n"
     "print(out.tolist(), kernels.cumulate.stats.cache_path, sum(kernels.cumulate.stats.cache_hits.values()))\n"

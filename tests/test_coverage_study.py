@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import binom
 
 from tightrope.domains import small
-from tightrope.experiments import coverage
-from tightrope.report.coverage import Cell, clopper_pearson, render, render_gains
+from tightrope.studies import coverage
+from tightrope.studies.pages.coverage import Cell, clopper_pearson, render, render_gains
 
 
 def test_clopper_pearson_by_its_definition():

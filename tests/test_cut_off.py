@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import tightrope
+from tightrope.base.problem import Problem
 from tightrope.bounds import METHODS
 from tightrope.bounds.base import is_exact
 from tightrope.domains import small
 from tightrope.estimators import estimator
 from tightrope.estimators.gain import gain
-from tightrope.problem import Problem
 
 EXACT = [name for name, method in METHODS.items() if is_exact(method)]
 

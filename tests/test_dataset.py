@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-import tightrope.dataset
+import tightrope.base.dataset
 from tests.logs import assert_same
 from tightrope import DataError, TightropeError, TrajectoryDataset
 
@@ -125,7 +125,7 @@ def test_pad_equal_lengths_is_a_view():
 
 @pytest.mark.parametrize(("size", "expected"), [(1, [1, 1, 1, 1]), (96, [3, 1]), (10**6, [4])])
 def test_chunks_cover_everything_once(monkeypatch, size, expected):
-    monkeypatch.setattr(tightrope.dataset, "CHUNK_BYTES", size)  # one padded row takes 4 * 8 bytes
+    monkeypatch.setattr(tightrope.base.dataset, "CHUNK_BYTES", size)  # one padded row takes 4 * 8 bytes
     chunks = list(made().chunks())
     assert [stop - start for start, stop in chunks] == expected
     assert [i for start, stop in chunks for i in range(start, stop)] == [0, 1, 2, 3]

@@ -58,7 +58,7 @@ def test_the_histogram_holds_every_replicate(logs):
 
 
 def test_replicates_far_out_are_counted_instead_of_drawn():
-    from tightrope.details import _histogram
+    from tightrope.evaluation.details import _histogram
 
     edges, counts, beyond = _histogram(np.array([*np.linspace(0, 1, 100), 1e9]))
     assert (edges[0], edges[-1], sum(counts), beyond) == (0.0, 1.0, 100, 1)

@@ -11,8 +11,8 @@ from scipy.stats import multivariate_normal
 import tightrope
 from tests.logs import POLICY, columns
 from tightrope import GaussianPolicy, TabularPolicy, TrajectoryDataset
-from tightrope.diagnostics import infinite_variance, overlap, pareto_k, summarize, unlogged_mass
-from tightrope.problem import Problem
+from tightrope.base.problem import Problem
+from tightrope.evaluation.overlap import infinite_variance, overlap, pareto_k, summarize, unlogged_mass
 
 
 def with_ratios(step_ratios, **changes):

@@ -14,7 +14,7 @@ import tightrope.bounds
 import tightrope.domains
 import tightrope.estimators
 import tightrope.models
-from tightrope import advice
+from tightrope.evaluation import advice
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -71,7 +71,7 @@ def test_every_warning_is_explained():
     assert raised | set(advice.AGAINST_MODEL) | set(advice.BREAKS_BOOTSTRAP) | set(advice.AGAINST_BEHAVIOR) <= explained
     single = {code for code in explained if "-" not in code}
     assert explained - single == raised
-    assert all(f'"{code}: ' in sources or f'"{code}"' in sources for code in single)
+    assert all(f"{code}: " in sources or f'"{code}"' in sources for code in single)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_every_warning_is_explained():
         (tightrope.models, ("models",)),
         (tightrope.domains, ("domains",)),
         (tightrope.behaviors, ("policies",)),
-        (tightrope.policies, ("policies",)),
+        (tightrope.adapters, ("policies",)),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tightrope.base.errors import TightropeError
 from tightrope.domains import SMALL, FiniteMDP, small
-from tightrope.errors import TightropeError
 
 
 def slow_value(mdp, table, state, t):

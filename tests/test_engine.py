@@ -13,11 +13,11 @@ import tightrope
 from tests.laws.laws import CUTS, logs
 from tests.laws.laws import SAMPLING as ESTIMATORS
 from tests.oracle import Episode, random_episodes
-from tightrope.engines import replicate
-from tightrope.errors import BoundError
-from tightrope.kernels import add_weighted_squares
-from tightrope.problem import Problem
-from tightrope.resampling import Bayesian, Multinomial, Poisson, draw_weights
+from tightrope.base.errors import BoundError
+from tightrope.base.kernels import add_weighted_squares
+from tightrope.base.problem import Problem
+from tightrope.functional.engines import replicate
+from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 
 SCHEMES = [Multinomial(), Multinomial(size=40), Poisson(), Bayesian()]
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import tightrope
+from tightrope.base.policy import TabularPolicy
 from tightrope.bounds import METHODS
 from tightrope.bounds.base import is_exact
 from tightrope.domains import small
 from tightrope.domains.finite import FiniteMDP
-from tightrope.policy import TabularPolicy
 
 EXACT = [name for name, method in METHODS.items() if is_exact(method)]
 TRIALS = 40

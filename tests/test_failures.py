@@ -132,7 +132,7 @@ def test_a_failing_check_of_a_model(problem, kind, monkeypatch):
         raise failure
 
     expected = tightrope.evaluate(*problem, estimators=["is", "pdwis"], n_resamples=60)
-    monkeypatch.setattr("tightrope.pairs.check_model", fails)
+    monkeypatch.setattr("tightrope.evaluation.work.check_model", fails)
     found = tightrope.evaluate(*problem, estimators=["is", "pdwis", "mb", "wdr"], n_resamples=60)
     assert [bound for bound in found.bounds if bound.estimator in ("is", "pdwis")] == list(expected.bounds)
     assert all(message in why for name, _, why in found.skipped)

@@ -13,7 +13,7 @@ import tightrope
 from tests.logs import as_source, columns
 from tests.test_minari import record
 from tightrope import TightropeError
-from tightrope.readers.aliases import COMPONENTS, ROLES
+from tightrope.io.aliases import COMPONENTS, ROLES
 
 FUZZ = settings(deadline=None, derandomize=True, database=None, max_examples=150)
 

@@ -13,7 +13,7 @@ from tests.fuzz import runner
 from tests.fuzz.check import Outcome, run
 from tests.fuzz.page import page
 from tightrope.bounds import Anderson
-from tightrope.readers.columns import Columns
+from tightrope.io.columns import Columns
 
 SAMPLE = range(30)
 
@@ -66,17 +66,17 @@ def whole_error_on_each_side(*args, real=tightrope.interval, **options):
     return real(*args, **options | {"confidence": 2 * options["confidence"] - 1})
 
 
-def no_memory(delta, n_resamples):
-    raise MemoryError
+def no_such_key(delta, n_resamples):
+    raise KeyError(delta)
 
 
 PLANTED = [
-    ("value", "tightrope.bounds.percentile.rank", next_replicate),
-    ("value", "tightrope.bounds.anderson.Anderson.lower", a_thousandth_more),
-    ("value", "tightrope.pairs.possible_range", range_of_the_value),
-    ("clothes", "tightrope.readers.columns.Columns.rewards", rewards_as_they_came),
+    ("value", "tightrope.bounds.replicates.percentile.rank", next_replicate),
+    ("value", "tightrope.bounds.exact.anderson.Anderson.lower", a_thousandth_more),
+    ("value", "tightrope.evaluation.work.possible_range", range_of_the_value),
+    ("clothes", "tightrope.io.columns.Columns.rewards", rewards_as_they_came),
     ("door", "tightrope.interval", whole_error_on_each_side),
-    ("crash", "tightrope.bounds.percentile.rank", no_memory),
+    ("crash", "tightrope.bounds.replicates.percentile.rank", no_such_key),
 ]
 
 

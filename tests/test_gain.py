@@ -7,10 +7,10 @@ import pytest
 
 import tightrope
 from tightrope import BoundError
+from tightrope.base.problem import Problem
 from tightrope.domains import small
 from tightrope.estimators import ESTIMATORS, estimator
 from tightrope.estimators.gain import gain
-from tightrope.problem import Problem
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tightrope
 from tests.logs import columns, refused
-from tightrope.readers.aliases import ROLES
+from tightrope.io.aliases import ROLES
 
 LONG = [str(10**20 + i) for i in range(50)]  # 21 digits: as doubles, all of them are one number
 

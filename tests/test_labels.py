@@ -11,11 +11,11 @@ import pytest
 import tightrope
 from tests.logs import POLICY, columns, dataset
 from tightrope import DataError, PolicyError, TabularPolicy
+from tightrope.adapters import load_policy
+from tightrope.adapters.outputs import labelled
 from tightrope.domains import small
 from tightrope.estimators import DR, WDR
 from tightrope.models import TabularModel
-from tightrope.policies import load_policy
-from tightrope.policies.outputs import labelled
 
 FAR = [100_000, 10**7, 2**40, 2**62]
 NAMES = ["evaluate", "estimated", "gain", "robust", "model per resample"]

@@ -17,8 +17,8 @@ import tightrope
 from tests.logs import POLICY, columns, dataset
 from tests.models import systems
 from tightrope import DataError
-from tightrope.details import _histogram
 from tightrope.domains import small
+from tightrope.evaluation.details import _histogram
 from tightrope.report.scale import Scale, around, tick_words
 
 METHODS = ["percentile", "bca", "basic", "studentized", "t", "betting", "anderson", "cut"]

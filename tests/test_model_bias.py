@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests.random_mdps import blurred, random_mdp, random_policy
-from tightrope.bounds.finite_model import FiniteModel
-from tightrope.bounds.model_bias import bias_bound, step_cross_entropies, step_kls, total_variation
+from tightrope.base.errors import BoundError
+from tightrope.base.policy import TabularPolicy
+from tightrope.bounds.model_bias.bias import bias_bound, step_cross_entropies, step_kls, total_variation
+from tightrope.bounds.model_bias.finite_model import FiniteModel
 from tightrope.domains import FiniteMDP
-from tightrope.errors import BoundError
-from tightrope.policy import TabularPolicy
 
 # Two states, one action, no end. State 0 stays with probability 1/2 (the model says 1/4), state 1 for good.
 TRUE = FiniteModel(np.array([[[0.5, 0.5, 0.0]], [[0.0, 1.0, 0.0]]]), np.array([1.0, 0.0]))

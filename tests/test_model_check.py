@@ -6,13 +6,13 @@ from scipy.stats import multivariate_normal
 
 import tightrope
 from tightrope import TrajectoryDataset
+from tightrope.base.problem import Problem
 from tightrope.domains import situations, small
-from tightrope.model_check import _memory, check_model
+from tightrope.evaluation.model_check import _memory, check_model
 from tightrope.models import LinearModel, PolynomialModel
 from tightrope.models import model as find_model
 from tightrope.models.likelihood import log_likelihoods, misfit
 from tightrope.models.score_test import score_test
-from tightrope.problem import Problem
 
 from .models import systems
 
@@ -172,8 +172,7 @@ def test_the_bias_line_says_nothing_of_rewards():
     found = tightrope.evaluate(data, np.array([[0.0, 1.0]]), estimators=["mb"], methods=["percentile"])
     assert found.model_check.bias_bound == 0
     assert found.bounds[0].estimate == pytest.approx(0.25)
-    (line,) = [text for text in found.reasons if text.startswith("bias")]
-    assert "errors in the model's transitions move its value by at most about 0, those in its rewards not" in line
+    assert not any(text.startswith("bias") for text in found.reasons)  # a line on transitions would reassure wrongly
 
 
 def test_a_repeated_column_is_no_degree_of_freedom():

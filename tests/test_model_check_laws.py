@@ -9,13 +9,13 @@ import pytest
 
 from tests.models import systems
 from tightrope import TrajectoryDataset, evaluate
+from tightrope.base.problem import Problem
 from tightrope.domains import situations, small
 from tightrope.estimators import WDR
 from tightrope.estimators.doubly_robust import held_out_values, td_errors
-from tightrope.model_check import _memory, check_model
+from tightrope.evaluation.model_check import _memory, check_model
 from tightrope.models import LinearModel
 from tightrope.models.likelihood import misfit
-from tightrope.problem import Problem
 
 
 @pytest.mark.parametrize("name", ["walker", "bonus", "decline", "cliff"])

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from tests.random_mdps import blurred, random_mdp, random_policy
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.errors import BoundError, DataError
+from tightrope.base.policy import TabularPolicy
+from tightrope.base.ratios import ratios
 from tightrope.bounds import Betting
-from tightrope.bounds.finite_model import Counts, FiniteModel, count, next_states, smooth, smoothed_model
-from tightrope.bounds.model_bias import bias_bound, step_cross_entropies, step_kls
-from tightrope.bounds.model_error import Likelihoods, finite_sample_bias_bound, model_error, tabular_likelihoods
-from tightrope.dataset import TrajectoryDataset
+from tightrope.bounds.model_bias.bias import bias_bound, step_cross_entropies, step_kls
+from tightrope.bounds.model_bias.error import Likelihoods, finite_sample_bias_bound, model_error, tabular_likelihoods
+from tightrope.bounds.model_bias.finite_model import Counts, FiniteModel, count, next_states, smooth, smoothed_model
 from tightrope.domains import FiniteMDP
-from tightrope.errors import BoundError, DataError
-from tightrope.policy import TabularPolicy
-from tightrope.ratios import ratios
 
 
 def _logs(**changes):
@@ -247,7 +247,7 @@ def _said(**changes):
         ({"reward_range": None}, {}, {}, "needs a declared reward_range with two finite ends"),
         ({"reward_range": (0, None)}, {}, {}, "needs a declared reward_range with two finite ends"),
         ({"horizon_declared": False}, {}, {}, "needs a declared horizon"),
-        ({"notes": ("dropped: 3 episodes",)}, {}, {}, "episodes were dropped"),
+        ({"n_dropped": 3}, {}, {}, "episodes were dropped"),
     ],
 )
 def test_finite_sample_refusals(logs, said, options, message):

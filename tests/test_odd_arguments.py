@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 import tightrope
 from tests.logs import POLICY, columns, dataset
 from tightrope import TightropeError
+from tightrope.adapters.table_files import load_table
 from tightrope.bounds import Percentile
 from tightrope.cli import BAD_INPUT, app
 from tightrope.estimators import IS, MB
 from tightrope.models import TabularModel
-from tightrope.policies.table_files import load_table
 
 MODULES = {
     "syntax_error": "def f(:\n",

@@ -21,7 +21,7 @@ from tightrope import (
     UniformPolicy,
     epsilon_softened,
 )
-from tightrope.policy import DiscretePolicy, Policy, as_actor, as_policy
+from tightrope.base.policy import DiscretePolicy, Policy, as_actor, as_policy
 
 STATES = np.array([0, 1, 2, 0, 2, 1])
 ACTIONS = np.array([1, 0, 1, 0, 0, 1])

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-import tightrope.dataset
+import tightrope.base.dataset
 from tightrope import DataError, TrajectoryDataset
-from tightrope.ratios import ratios
+from tightrope.base.ratios import ratios
 
 
 def made(steps, horizon, **changes):
@@ -33,7 +33,7 @@ def loop(steps, horizon):
 
 @pytest.mark.parametrize("chunk", [1, 400, 10**7])
 def test_cumulative_ratios_against_a_loop(monkeypatch, chunk):
-    monkeypatch.setattr(tightrope.dataset, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(tightrope.base.dataset, "CHUNK_BYTES", chunk)
     rng = np.random.default_rng(5)
     lengths = rng.integers(1, 8, size=40)
     steps = [[tuple(np.log(rng.uniform(0.05, 1, 2))) for _ in range(length)] for length in lengths]

@@ -176,7 +176,7 @@ def test_models_and_their_policies_cannot_change_the_logs(kind, model):
     values = []
     for wrap in (honest, vandal, vandal):
         settings = MODELS[model](wrap)
-        problem = tightrope.problem.Problem(data, CONTINUOUS[kind](wrap))
+        problem = tightrope.base.problem.Problem(data, CONTINUOUS[kind](wrap))
         prepared = settings.prepare(problem, anchor="low")
         values.append([prepared.values(weights), *prepared.control_variates(weights[1])])
     for other in values[1:]:

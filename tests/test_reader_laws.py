@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tightrope
-from tightrope.errors import DataError
+from tightrope.base.errors import DataError
 
 LOGS = {
     "episode": [0, 0, 1, 1, 1],

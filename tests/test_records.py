@@ -12,7 +12,7 @@ import pytest
 import tightrope
 from tests.logs import POLICY, dataset
 from tightrope import Bound, Evaluation, Interval, TightropeError
-from tightrope.records import Overlap, Summary
+from tightrope.base.records import Overlap, Summary
 
 inf, nan = math.inf, math.nan
 BOUND = Bound(

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 import tightrope
 from tests.reports import MAKERS, report_of
 from tightrope import TightropeError
+from tightrope.base.records import Details, Provenance, Verdict
 from tightrope.cli import BAD_INPUT, NO_ANSWER, app
 from tightrope.domains import small
-from tightrope.records import Details, Provenance, Verdict
 from tightrope.report.scale import Scale, around, give_or_take, percent, short, tick_words
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tightrope.records import BehaviorCheck, Bound, ModelCheck
+from tightrope.base.records import BehaviorCheck, Bound, ModelCheck
 from tightrope.report.scale import give_or_take, percent, short
 from tightrope.report.table import holds
 from tightrope.report.words import behavior_lines, model_lines

@@ -74,7 +74,7 @@ def test_mlflow():
     result, run = report_of("clear yes"), Mlflow()
     result.log(run, step=3)
     assert run.metrics == {3: numbers_of(result)}
-    assert run.tags == {"tightrope.verdict": result.verdict.headline}
+    assert run.tags == {"tightrope.evaluation.verdict": result.verdict.headline}
     assert run.texts == {"tightrope.html": result.to_html(), "tightrope.json": result.to_json()}
 
 

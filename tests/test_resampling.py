@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tightrope import kernels
-from tightrope.engines.local import Walk
-from tightrope.errors import TightropeError
-from tightrope.resampling import BLOCK, Bayesian, Multinomial, Poisson, draw_weights, leave_one_out_weights, seed_of
+from tightrope.base import kernels
+from tightrope.base.errors import TightropeError
+from tightrope.functional.engines.local import Walk
+from tightrope.functional.resampling import (
+    BLOCK,
+    Bayesian,
+    Multinomial,
+    Poisson,
+    draw_weights,
+    leave_one_out_weights,
+    seed_of,
+)
 
 SCHEMES = [Multinomial(), Multinomial(size=300), Multinomial(size=5000), Poisson(), Bayesian()]
 TINY = 1e-4  # a p-value under this fails; seeds are fixed, so nothing here is left to luck
@@ -154,7 +162,7 @@ def test_tiles_and_rows_agree(scheme, n, monkeypatch):
     for first in (1, 2, 3, 30):  # not only multiples of the four replicates that share a Philox call
         np.testing.assert_array_equal(draw_weights(n, 11, rng=3, resampling=scheme, first=first), whole[first:][:11])
     for tile in (7, 256, 1):
-        monkeypatch.setattr("tightrope.engines.local.TILE_ROWS", tile)
+        monkeypatch.setattr("tightrope.functional.engines.local.TILE_ROWS", tile)
         walk = Walk(scheme, n, 50, seed=3)
         for slab in (range(50), range(13, 40)):
             made = np.full((len(slab), n), np.nan)

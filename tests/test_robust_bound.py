@@ -10,6 +10,9 @@ import pytest
 from scipy.optimize import linprog
 
 from tests.random_mdps import blurred, random_mdp, random_policy
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.errors import BoundError, DataError
+from tightrope.base.policy import TabularPolicy
 from tightrope.bounds.robust import (
     deviation,
     l1_worst_case,
@@ -18,10 +21,7 @@ from tightrope.bounds.robust import (
     start_radius,
     transition_radius,
 )
-from tightrope.dataset import TrajectoryDataset
 from tightrope.domains import small
-from tightrope.errors import BoundError, DataError
-from tightrope.policy import TabularPolicy
 
 
 def test_the_worst_case_by_hand():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tightrope.experiments import behavior_coverage, coverage, model_coverage
+from tightrope.studies import behavior_coverage, coverage, model_coverage
 
 STUDIES = {
     "coverage": lambda trials, n: coverage.run(coverage.Task("bonus", n, trials, ("betting",), ("is",))),

@@ -21,9 +21,9 @@ from typer.testing import CliRunner
 import tightrope
 from tests.logs import columns
 from tightrope import TightropeError
+from tightrope.base.errors import visible
 from tightrope.cli import app
 from tightrope.domains import small
-from tightrope.errors import visible
 
 ESC = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r"  # a title, a cleared screen, a colour, text turned around
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -8,12 +8,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tightrope.advice import spread_warning
-from tightrope.diagnostics import _evidence
-from tightrope.diagnostics import _warnings as overlap_warnings
-from tightrope.estimators.behavior_check import _warnings as behavior_warnings
-from tightrope.model_check import _warnings as model_warnings
-from tightrope.records import BehaviorCheck, ModelCheck, Overlap
+from tightrope.base.records import BehaviorCheck, ModelCheck, Overlap
+from tightrope.evaluation.advice import spread_warning
+from tightrope.evaluation.behavior_check import _warnings as behavior_warnings
+from tightrope.evaluation.model_check import _warnings as model_warnings
+from tightrope.evaluation.overlap import _evidence
+from tightrope.evaluation.overlap import _warnings as overlap_warnings
 
 OVERLAP = Overlap(
     effective_sample_size=(80.0,),

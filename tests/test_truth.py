@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tightrope.base.errors import TightropeError
 from tightrope.cli import BAD_INPUT, app
 from tightrope.domains import CliffWorld, domain
 from tightrope.domains.truth import truth
-from tightrope.errors import TightropeError
-from tightrope.report.drawing import save_drawing
+from tightrope.report.domains import save_drawing
 
 
 def call(*words):

@@ -9,7 +9,7 @@ import pytest
 import tightrope
 from tests.logs import POLICY, dataset
 from tightrope import Bound, BoundError
-from tightrope.verdict import verdict
+from tightrope.evaluation.verdict import verdict
 
 LOWER = Bound(-1.0, "lower", 0.95, 0.5, "wdr", "studentized", "approximate", n_trajectories=40)
 UPPER = Bound(2.0, "upper", 0.95, 0.5, "is", "betting", "exact", n_trajectories=40)

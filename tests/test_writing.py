@@ -19,8 +19,8 @@ from tests.logs import POLICY, dataset
 from tightrope import DataError
 from tightrope.cli import BAD_INPUT, app
 from tightrope.domains import domain, small
-from tightrope.readers.write import check_writable, replace_file, write_text
-from tightrope.report.drawing import save_drawing
+from tightrope.io.write import check_writable, replace_file, write_text
+from tightrope.report.domains import save_drawing
 
 
 @pytest.fixture(scope="module")

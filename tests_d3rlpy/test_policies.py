@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import tightrope
 from tightrope import NoOverlapError, PolicyError, softened
-from tightrope.policy import as_policy
+from tightrope.base.policy import as_policy
 
 RNG = np.random.default_rng(0)
 N = 24

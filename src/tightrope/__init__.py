@@ -1,5 +1,6 @@
 """tightrope: how good is this policy, at worst, judging only from logs of another policy?"""
 
+from tightrope.adapters import StatePolicy, softened
 from tightrope.api import (
     advise,
     estimate,
@@ -9,11 +10,9 @@ from tightrope.api import (
     statistic,
     upper_bound,
 )
-from tightrope.dataset import TrajectoryDataset
-from tightrope.errors import BoundError, DataError, NoOverlapError, PolicyError, StudyError, TightropeError
-from tightrope.evaluation import Evaluation
-from tightrope.policies import StatePolicy, softened
-from tightrope.policy import (
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.errors import BoundError, DataError, NoOverlapError, PolicyError, StudyError, TightropeError
+from tightrope.base.policy import (
     CallablePolicy,
     DeterministicControl,
     DeterministicPolicy,
@@ -25,10 +24,11 @@ from tightrope.policy import (
     UniformPolicy,
     epsilon_softened,
 )
-from tightrope.readers import read, write
-from tightrope.records import Advice, Bound, Interval
-from tightrope.resampling import Bayesian, Multinomial, Poisson, draw_weights
-from tightrope.settings import Options
+from tightrope.base.records import Advice, Bound, Interval
+from tightrope.evaluation.settings import Options
+from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
+from tightrope.io import read, write
+from tightrope.report.evaluation import Evaluation
 
 __version__ = "0.1.0"
 

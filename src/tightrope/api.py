@@ -7,33 +7,33 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
-from tightrope.advice import advise as choose
-from tightrope.advice import reasons
+from tightrope.base.blas import one_blas_thread
+from tightrope.base.checks import check_size, is_number
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.errors import BoundError, TightropeError, failing
+from tightrope.base.policy import DeterministicControl
+from tightrope.base.problem import Problem
+from tightrope.base.records import Advice, Bound, Interval, Overlap, Side
 from tightrope.behaviors import behavior as find_behavior
-from tightrope.blas import one_blas_thread
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
 from tightrope.bounds.base import ProcessBound, is_exact
-from tightrope.checks import check_size, is_number
-from tightrope.dataset import TrajectoryDataset
-from tightrope.details import details, subject
-from tightrope.diagnostics import overlap, summarize
-from tightrope.errors import BoundError, TightropeError, failing
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
-from tightrope.estimators.behavior_check import check_behavior
 from tightrope.estimators.gain import gain
-from tightrope.evaluation import Evaluation
+from tightrope.evaluation.advice import advise as choose
+from tightrope.evaluation.advice import reasons
+from tightrope.evaluation.behavior_check import check_behavior
+from tightrope.evaluation.details import details, subject
+from tightrope.evaluation.overlap import overlap, summarize
+from tightrope.evaluation.provenance import provenance
+from tightrope.evaluation.settings import Options, Settings
+from tightrope.evaluation.verdict import verdict
+from tightrope.evaluation.work import Pair, Work, bounds_of, is_valid
+from tightrope.functional.statistic import FittedStatistic
 from tightrope.models import Model, has_tabular
 from tightrope.models import model as find_model
-from tightrope.pairs import Pair, Work, bounds_of, is_valid
-from tightrope.policy import DeterministicControl
-from tightrope.problem import Problem
-from tightrope.provenance import provenance
-from tightrope.records import Advice, Bound, Interval, Overlap, Side
-from tightrope.settings import Options, Settings
-from tightrope.statistic import FittedStatistic
-from tightrope.verdict import verdict
+from tightrope.report.evaluation import Evaluation
 
 DEFAULT_ESTIMATOR = "pdwis"
 DEFAULT_METHOD = "studentized"  # of all, the nearest to its nominal error rate: docs/coverage.md

@@ -9,15 +9,15 @@ from tests.fuzz.clothes import Dress
 from tests.fuzz.questions import MODEL_BASED, Question
 from tests.fuzz.terms import Key
 from tightrope import Bound, Multinomial, TightropeError, TrajectoryDataset
+from tightrope.base.problem import Problem
 from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import method as find_method
-from tightrope.diagnostics import overlap
 from tightrope.estimators import estimator as find_estimator
-from tightrope.estimators.behavior_check import check_behavior
 from tightrope.estimators.gain import gain
-from tightrope.pairs import bounds_of
-from tightrope.problem import Problem
-from tightrope.settings import Settings
+from tightrope.evaluation.behavior_check import check_behavior
+from tightrope.evaluation.overlap import overlap
+from tightrope.evaluation.settings import Settings
+from tightrope.evaluation.work import bounds_of
 
 Answer = Bound | str  # a bound, or why there is none
 Answers = dict[Key, Answer]

@@ -21,7 +21,7 @@ from tests.fuzz.relations import Relation, random_relation
 from tests.fuzz.terms import Bounds, Expected, Key, Refused
 from tests.fuzz.tools import random_tool
 from tightrope import Bound, TightropeError, TrajectoryDataset
-from tightrope.resampling import draw_weights
+from tightrope.functional.resampling import draw_weights
 
 GAINS = 0.3  # of the questions also ask about the gain
 WIDE = 1e-6  # of its size: a span wider than this says little, and is counted

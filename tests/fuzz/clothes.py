@@ -17,7 +17,7 @@ from tests.fuzz.candidates import plain, random_form
 from tests.fuzz.questions import Question, Rng
 from tests.fuzz.tables import Columns, as_table, retyped
 from tests.oracle import END
-from tightrope.readers.aliases import ROLES
+from tightrope.io.aliases import ROLES
 
 TABULAR = ["mapping", "lists", "series", "pandas", "polars", "pyarrow", "parquet", "csv"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.fuzz.check import Outcome, run
-from tightrope.experiments.pool import run_all
+from tightrope.studies.pool import run_all
 
 ROOT = Path(__file__).parents[2]
 CHUNK = 50  # seeds

@@ -14,10 +14,10 @@ import numpy as np
 
 from tests.oracle import Episode, Mdp
 from tightrope import TabularPolicy, TrajectoryDataset
-from tightrope.engines import replicate
+from tightrope.base.problem import Problem
 from tightrope.estimators import ESTIMATORS
-from tightrope.problem import Problem
-from tightrope.resampling import Multinomial, WeightScheme
+from tightrope.functional.engines import replicate
+from tightrope.functional.resampling import Multinomial, WeightScheme
 
 Make = Callable[[Problem], Any]
 
@@ -162,8 +162,8 @@ def law_shift(make: Make, data: TrajectoryDataset, c: float = 1.7) -> None:
 
 # -- 7: how the work is cut up ------------------------------------------------------------------------------------
 
-CUTS = [("tightrope.engines.local", "TILE_ROWS", 7), ("tightrope.engines.local", "SLAB_BYTES", 1)]
-CUTS += [("tightrope.statistic", "COLUMN_BYTES", 4096), ("tightrope.dataset", "CHUNK_BYTES", 512)]
+CUTS = [("tightrope.functional.engines.local", "TILE_ROWS", 7), ("tightrope.functional.engines.local", "SLAB_BYTES", 1)]
+CUTS += [("tightrope.functional.statistic", "COLUMN_BYTES", 4096), ("tightrope.base.dataset", "CHUNK_BYTES", 512)]
 
 
 def law_partition(make: Make, data: TrajectoryDataset, monkeypatch: Any, scheme: WeightScheme | None = None) -> None:
@@ -182,7 +182,7 @@ def law_partition(make: Make, data: TrajectoryDataset, monkeypatch: Any, scheme:
     check(run(20), plain[:20])
     for module, name, size in CUTS:
         with monkeypatch.context() as patch:
-            patch.setattr(import_module(module), name, size)  # not by path: tightrope.statistic is also a function
+            patch.setattr(import_module(module), name, size)
             check(run(300), plain)
 
 

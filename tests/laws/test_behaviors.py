@@ -17,12 +17,12 @@ from tests.laws.laws import SAMPLING, logs, same
 from tests.laws.test_models import DATA, DISCOUNT, EPISODES, HORIZON, POLICY, REPEATS, law_padding, law_shift
 from tests.oracle import SLOW, Episode, counted_behavior, mdps
 from tightrope import GaussianPolicy, SoftmaxPolicy, TrajectoryDataset
+from tightrope.base.errors import BoundError
+from tightrope.base.problem import Problem
 from tightrope.behaviors import ClassifierBehavior, GaussianRegression, LogisticBehavior, TabularBehavior
-from tightrope.errors import BoundError
 from tightrope.estimators import DR, WDR
+from tightrope.functional.resampling import leave_one_out_weights
 from tightrope.models import GivenValues, TabularModel
-from tightrope.problem import Problem
-from tightrope.resampling import leave_one_out_weights
 
 TABLE = np.random.default_rng(11).uniform(-3.0, 4.0, (HORIZON, 4, 2))  # q̂, right about nothing
 TABLE[:, 3] = 0.0  # where the steps of finished episodes are written out

@@ -12,20 +12,20 @@ import threadpoolctl
 
 import tightrope
 from tests.models.systems import CANDIDATE, UP, logs, walks
-from tightrope.blas import _libraries, one_blas_thread
+from tightrope.base.blas import _libraries, one_blas_thread
+from tightrope.base.problem import Problem
 from tightrope.domains import small
-from tightrope.engines import replicate
 from tightrope.estimators.gain import gain
+from tightrope.functional.engines import replicate
+from tightrope.functional.resampling import Multinomial
 from tightrope.models import LinearModel
-from tightrope.problem import Problem
-from tightrope.resampling import Multinomial
 
 SOURCE = Path(tightrope.__file__).parent
 PRODUCTS = {"matmul", "dot", "einsum", "tensordot", "vecdot", "solve", "inv", "lstsq", "cholesky", "eigvalsh"}
 # Of a row or a few numbers: nothing that BLAS would spread over cores, and called before anything is computed.
-SMALL = {"policy/gaussian.py", "diagnostics.py", "domains/finite.py"}
+SMALL = {"base/policy/gaussian.py", "evaluation/overlap.py", "domains/finite.py"}
 HOT = {
-    "engines/local.py", "statistic.py", "bounds/betting.py", "models/gram.py", "models/regression.py",
+    "functional/engines/local.py", "functional/statistic.py", "bounds/exact/betting.py", "models/gram.py", "models/regression.py",
     "models/likelihood.py", "behaviors/logistic.py", "behaviors/gaussian.py", "estimators/reestimate.py",
     "estimators/weighing.py", "estimators/gain.py", "estimators/refit.py",
 }  # fmt: skip

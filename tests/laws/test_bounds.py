@@ -17,16 +17,16 @@ import tightrope
 from tests.laws.laws import SAMPLING as ESTIMATORS
 from tests.laws.laws import logs
 from tests.oracle import Episode, mdps
+from tightrope.base.errors import BoundError
+from tightrope.base.problem import Problem
 from tightrope.bounds import METHODS, Anderson, Basic, BCa, Betting, EmpiricalBernstein, Hoeffding, Percentile
 from tightrope.bounds.base import is_exact, rank
-from tightrope.bounds.cut import CUT
-from tightrope.bounds.student_t import StudentT
-from tightrope.bounds.studentized import Studentized
-from tightrope.engines import Replicates
-from tightrope.errors import BoundError
-from tightrope.problem import Problem
-from tightrope.resampling import draw_weights
-from tightrope.statistic import TrajectoryValues
+from tightrope.bounds.exact.cut import CUT
+from tightrope.bounds.replicates.student_t import StudentT
+from tightrope.bounds.replicates.studentized import Studentized
+from tightrope.functional.engines import Replicates
+from tightrope.functional.resampling import draw_weights
+from tightrope.functional.statistic import TrajectoryValues
 
 EXACT = [name for name, method in METHODS.items() if is_exact(method)]
 APPROXIMATE = [name for name in METHODS if name not in EXACT]

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import tightrope
+from tightrope.base.problem import Problem
 from tightrope.bounds import BCa, Betting
-from tightrope.engines import Replicates
 from tightrope.estimators import MB
+from tightrope.functional.engines import Replicates
+from tightrope.functional.statistic import TrajectoryValues
 from tightrope.models import GivenValues
-from tightrope.problem import Problem
-from tightrope.statistic import TrajectoryValues
 
 
 def test_bca_without_a_level_takes_the_lowest_replicate():

@@ -28,11 +28,12 @@ from tests.laws.test_models import (
 from tests.laws.test_mutants import with_columns
 from tests.oracle import mdps
 from tightrope import TabularPolicy
+from tightrope.base.problem import Problem
 from tightrope.estimators import DR, MB, WDR
-from tightrope.models import GivenValues, TabularModel, tabular_kernels
-from tightrope.models.tabular_fit import TabularFit
-from tightrope.problem import Problem
-from tightrope.statistic import RatioSum, standard_error
+from tightrope.functional.statistic import RatioSum, standard_error
+from tightrope.models import GivenValues, TabularModel
+from tightrope.models.tabular import kernels as tabular_kernels
+from tightrope.models.tabular.fit import TabularFit
 
 # -- WDR as printed ------------------------------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import tightrope
-from tightrope.diagnostics import overlap
+from tightrope.base.problem import Problem
 from tightrope.domains import small
-from tightrope.problem import Problem
+from tightrope.evaluation.overlap import overlap
 
 SEVERITIES = (0.0, 0.05, 0.2, 0.7, 2.0, 4.0, 10.0, 60.0, 120.0, 700.0, 1e4, 1e6)
 

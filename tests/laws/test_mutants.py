@@ -16,9 +16,9 @@ from tests.laws.laws import logs
 from tests.laws.test_bounds import law_approaches_mean, law_below_equal_values, law_ordered_with_negative_rewards
 from tests.oracle import mdps, random_episodes
 from tightrope.bounds import METHODS
-from tightrope.engines import replicate
-from tightrope.resampling import Multinomial
-from tightrope.statistic import RatioSum, SumStatistic
+from tightrope.functional.engines import replicate
+from tightrope.functional.resampling import Multinomial
+from tightrope.functional.statistic import RatioSum, SumStatistic
 
 EARLY, TIMED, DISCOUNTED = mdps()
 DATA = logs(random_episodes(14, 6, seed=1, zeros=0.1), horizon=6, discount=0.9, reward_range=(-5.0, 6.0))

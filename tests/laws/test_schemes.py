@@ -11,8 +11,8 @@ from tests.laws.laws import logs
 from tests.oracle import Episode
 from tightrope.domains import small
 from tightrope.estimators import IS, MB
+from tightrope.functional.resampling import BLOCK, SCHEMES, Bayesian, ModelBootstrap, Multinomial, Poisson, draw_weights
 from tightrope.models import GivenValues
-from tightrope.resampling import BLOCK, SCHEMES, Bayesian, ModelBootstrap, Multinomial, Poisson, draw_weights
 
 WEIGHTS = [scheme for scheme in SCHEMES.values() if not isinstance(scheme, ModelBootstrap)]
 WEIGHTS += [Multinomial(size=500), Multinomial(size=9000)]

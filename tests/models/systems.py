@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tightrope.dataset import TrajectoryDataset
-from tightrope.policy import GaussianPolicy, SoftmaxPolicy
-from tightrope.problem import Problem
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.policy import GaussianPolicy, SoftmaxPolicy
+from tightrope.base.problem import Problem
 
 CENTER = np.array([0.3, -0.2])
 DRIFT = np.array([[0.8, 0.1], [-0.2, 0.7]])  # s @ DRIFT

@@ -9,10 +9,10 @@ from tests.laws.laws import same
 from tests.laws.test_models import DATA, POLICY, TABULAR, with_finals
 from tests.model_oracle import arbitrary
 from tightrope import TabularPolicy
+from tightrope.base.problem import Problem
 from tightrope.estimators import DR, WDR
 from tightrope.estimators.refit import Refitted, RefittedAtOnce
 from tightrope.models import TabularModel
-from tightrope.problem import Problem
 
 
 class OneByOne:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import tightrope
+from tightrope.base.problem import Problem
 from tightrope.domains import small
 from tightrope.models import TabularModel
-from tightrope.models.rows import LANES
-from tightrope.problem import Problem
+from tightrope.models.tabular.rows import LANES
 
 
 def prepared(data, policy, **settings):

@@ -24,16 +24,16 @@ from tests.models.systems import (
     square_reward,
     walks,
 )
-from tightrope.dataset import TrajectoryDataset
-from tightrope.errors import DataError, PolicyError
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.errors import DataError, PolicyError
+from tightrope.base.policy import CallablePolicy, GaussianPolicy, UniformPolicy
+from tightrope.base.problem import Problem
 from tightrope.estimators import MB
 from tightrope.models import gram
 from tightrope.models.base import Model, PreparedModel
 from tightrope.models.gram import clamped_cholesky
 from tightrope.models.regression import LinearModel, PolynomialModel
 from tightrope.models.simulator import RegressorModel
-from tightrope.policy import CallablePolicy, GaussianPolicy, UniformPolicy
-from tightrope.problem import Problem
 
 
 def rows(n, count=6, seed=5):

@@ -12,15 +12,16 @@ from scipy.special import ndtri
 import tightrope
 from tests.models.systems import CANDIDATE, DISCOUNT, GAIN, PLAIN, UP, logs, problem, square_reward, walks
 from tests.models.test_regression import rows
-from tightrope.dataset import TrajectoryDataset
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.policy import GaussianPolicy
+from tightrope.base.problem import Problem
 from tightrope.estimators import MB
 from tightrope.estimators.doubly_robust import cross_fitted
-from tightrope.models import rollouts, stepping
-from tightrope.models.lanes import Bank, trajectory_key
 from tightrope.models.regression import LinearModel, PolynomialModel
+from tightrope.models.rollouts import model as rollouts
+from tightrope.models.rollouts import stepping
+from tightrope.models.rollouts.lanes import Bank, trajectory_key
 from tightrope.models.simulator import SimulatorModel
-from tightrope.policy import GaussianPolicy
-from tightrope.problem import Problem
 
 SQUARE = LinearModel(reward=square_reward, **PLAIN)
 

@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 from numba.core.errors import TypingError
 
-from tightrope.models.rows import LANES, is_zero, lanes, load, splat, store
+from tightrope.models.tabular.rows import LANES, is_zero, lanes, load, splat, store
 
 
 @njit

@@ -13,12 +13,12 @@ from sklearn.tree import DecisionTreeRegressor
 
 from tests.models.systems import CANDIDATE, CENTER, DISCOUNT, UP, logs, problem, square_reward, walks
 from tests.models.test_regression import rows
-from tightrope.errors import DataError, PolicyError
+from tightrope.base.errors import DataError, PolicyError
+from tightrope.base.policy import TabularPolicy
+from tightrope.base.problem import Problem
 from tightrope.models.base import SmoothModel
 from tightrope.models.regression import LinearModel
 from tightrope.models.simulator import RegressorModel, SimulatorModel
-from tightrope.policy import TabularPolicy
-from tightrope.problem import Problem
 
 # -- a simulator given -------------------------------------------------------------------------------------------------
 

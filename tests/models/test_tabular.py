@@ -12,11 +12,11 @@ from tests.laws.laws import logs, same
 from tests.model_oracle import arbitrary, counted, sampled, values
 from tests.oracle import END, Episode, mdps
 from tightrope import TabularPolicy
-from tightrope.errors import DataError, PolicyError, TightropeError
+from tightrope.base.errors import DataError, PolicyError, TightropeError
+from tightrope.base.policy import CallablePolicy
+from tightrope.base.problem import Problem
 from tightrope.models import GivenValues, TabularModel, model
-from tightrope.models.tabular_fit import TabularFit
-from tightrope.policy import CallablePolicy
-from tightrope.problem import Problem
+from tightrope.models.tabular.fit import TabularFit
 
 EVEN = TabularPolicy([[0.5, 0.5]] * 3)
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import tightrope
+from tightrope.base.errors import BoundError, DataError
+from tightrope.base.problem import Problem
 from tightrope.domains import small
-from tightrope.errors import BoundError, DataError
 from tightrope.estimators import MB
 from tightrope.models import TabularModel
-from tightrope.problem import Problem
 
 
 def coin(outcomes, n_states=2):

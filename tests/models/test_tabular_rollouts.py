@@ -10,11 +10,11 @@ from tests.laws.laws import same
 from tests.model_oracle import arbitrary
 from tests.models.test_tabular import LONE, episode, random_case, tilted, tilted_policy, with_finals
 from tightrope import TabularPolicy
+from tightrope.base.errors import DataError
+from tightrope.base.problem import Problem
 from tightrope.domains import small
-from tightrope.errors import DataError
 from tightrope.estimators import MB
 from tightrope.models import Rollouts, TabularModel
-from tightrope.problem import Problem
 
 
 @pytest.mark.parametrize("noise", ["frozen", "fresh"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tightrope.base.problem import Problem
 from tightrope.domains import small
 from tightrope.models import TabularModel
-from tightrope.problem import Problem
 
 STEP = 1e-5
 REWARDS = small("bonus").mdp.rewards[..., 0] + 0.3  # known, and not what was logged

@@ -7,7 +7,7 @@ import pytest
 
 import tightrope
 from tightrope import DeterministicControl, NoOverlapError, PolicyError
-from tightrope.policy import as_policy
+from tightrope.base.policy import as_policy
 
 T = 3
 CONTROL = DeterministicControl(lambda s, t: -0.25 * s[:, :1])

@@ -11,8 +11,8 @@ import torch
 import tightrope
 from tests.policies.foreign import inverse, logs
 from tightrope import PolicyError, StatePolicy
-from tightrope.policy import CallablePolicy, DiscretePolicy, as_actor, as_policy, resolved
-from tightrope.policy.base import CHUNK_ROWS
+from tightrope.base.policy import CallablePolicy, DiscretePolicy, as_actor, as_policy, resolved
+from tightrope.base.policy.base import CHUNK_ROWS
 
 STATES = np.random.default_rng(3).normal(size=(12, 2))
 ACTIONS = np.arange(12) % 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tightrope.policies.outputs import labelled
+from tightrope.adapters.outputs import labelled
 
 CHANCES = np.array([0.2, 0.5, 0.3])
 

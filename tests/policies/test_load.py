@@ -17,9 +17,9 @@ from tests.policies.foreign import logs
 from tests.policies.test_onnx import export
 from tests.policies.test_stable_baselines import CART, PENDULUM, PUSH, TIMES, TORQUE, trained
 from tightrope import PolicyError, TightropeError, softened
+from tightrope.adapters import load_policy
+from tightrope.base.policy import as_policy
 from tightrope.cli import BAD_INPUT, app
-from tightrope.policies import load_policy
-from tightrope.policy import as_policy
 
 CHOICES = np.arange(40) % 3
 

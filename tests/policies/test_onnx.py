@@ -15,8 +15,8 @@ from torch import nn
 import tightrope
 from tests.policies.foreign import inverse, logs
 from tightrope import PolicyError, TightropeError
-from tightrope.policies import onnx_policy
-from tightrope.policy import Actor, DiscretePolicy
+from tightrope.adapters import onnx_policy
+from tightrope.base.policy import Actor, DiscretePolicy
 
 STATES = np.random.default_rng(2).normal(size=(20, 3))
 ACTIONS = np.arange(20) % 4

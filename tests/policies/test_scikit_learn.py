@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import tightrope
 from tests.policies.foreign import inverse, logs
 from tightrope import PolicyError
-from tightrope.policy import Actor, DiscretePolicy, as_policy
+from tightrope.base.policy import Actor, DiscretePolicy, as_policy
 
 RNG = np.random.default_rng(0)
 STATES = RNG.normal(size=(40, 3))

@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 import tightrope
 from tests.policies.foreign import inverse, logs
 from tightrope import NoOverlapError, PolicyError, softened
-from tightrope.policy import DiscretePolicy, as_policy
+from tightrope.base.policy import DiscretePolicy, as_policy
 
 SHORT = {
     "ppo": {"n_steps": 64, "batch_size": 32, "n_epochs": 1},

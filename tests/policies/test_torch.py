@@ -24,8 +24,8 @@ from torch.distributions import (
 import tightrope
 from tests.policies.foreign import inverse, logs
 from tightrope import PolicyError
-from tightrope.policies import torch_policy
-from tightrope.policy import DiscretePolicy, as_policy, resolved
+from tightrope.adapters import torch_policy
+from tightrope.base.policy import DiscretePolicy, as_policy, resolved
 
 RNG = np.random.default_rng(5)
 STATES = RNG.normal(size=(20, 3))

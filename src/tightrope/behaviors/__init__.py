@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tightrope.behavior import BehaviorModel
+from tightrope.base.behavior import BehaviorModel
+from tightrope.base.checks import accepted
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.errors import TightropeError
 from tightrope.behaviors.classifier import ClassifierBehavior
 from tightrope.behaviors.gaussian import GaussianRegression
 from tightrope.behaviors.logistic import LogisticBehavior
 from tightrope.behaviors.tabular import TabularBehavior
-from tightrope.checks import accepted
-from tightrope.dataset import TrajectoryDataset
-from tightrope.errors import TightropeError
 
 BEHAVIORS: dict[str, Callable[[], BehaviorModel]] = {
     "tabular": TabularBehavior,

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tightrope.base.checks import lent
+from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.base.errors import TightropeError
 from tightrope.behaviors.logged import Anything, StateFeatures, discrete_actions, require, state_features
-from tightrope.checks import lent
-from tightrope.dataset import Array, IntArray, TrajectoryDataset
-from tightrope.errors import TightropeError
 
 
 @dataclass(frozen=True)

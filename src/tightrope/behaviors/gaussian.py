@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.base.errors import DataError
 from tightrope.behaviors.logged import StateFeatures, continuous_actions, state_features
-from tightrope.dataset import Array, IntArray, TrajectoryDataset
-from tightrope.errors import DataError
 from tightrope.models.gram import Gram
 
 NO_NOISE = 1e-12  # of an action's variance

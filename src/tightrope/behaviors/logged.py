@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import check_size, lent, numbers
-from tightrope.dataset import Array, IntArray, TrajectoryDataset
-from tightrope.errors import DataError
+from tightrope.base.checks import check_size, lent, numbers
+from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.base.errors import DataError
 from tightrope.models.gram import PIVOT, clamped_cholesky
 
 Anything = npt.NDArray[Any]

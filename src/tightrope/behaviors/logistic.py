@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.behaviors.logged import StateFeatures, discrete_actions, require, state_features
-from tightrope.dataset import Array, IntArray, TrajectoryDataset
 
 RIDGE = 1e-8  # of the mean squared logit: keeps the fit finite where an action is told apart perfectly
 MOST_STEPS, MOST_HALVINGS = 100, 30

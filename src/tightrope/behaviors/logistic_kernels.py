@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tightrope.compiled import compiled
+from tightrope.base.compiled import compiled
 
 
 @compiled

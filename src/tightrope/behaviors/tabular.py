@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.behaviors.logged import discrete_actions, logged_states, require
-from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,19 @@ Every one computes a *lower* bound; an upper bound is the lower bound of the ref
 
 from __future__ import annotations
 
-from tightrope.bounds.anderson import Anderson
+from tightrope.base.errors import TightropeError
 from tightrope.bounds.base import BootstrapBound, ExactBound, Method, ProcessBound
-from tightrope.bounds.basic import Basic
-from tightrope.bounds.bca import BCa
-from tightrope.bounds.betting import Betting
-from tightrope.bounds.cut import CUT
-from tightrope.bounds.empirical_bernstein import EmpiricalBernstein
-from tightrope.bounds.hoeffding import Hoeffding
-from tightrope.bounds.percentile import Percentile
+from tightrope.bounds.exact.anderson import Anderson
+from tightrope.bounds.exact.betting import Betting
+from tightrope.bounds.exact.cut import CUT
+from tightrope.bounds.exact.empirical_bernstein import EmpiricalBernstein
+from tightrope.bounds.exact.hoeffding import Hoeffding
+from tightrope.bounds.replicates.basic import Basic
+from tightrope.bounds.replicates.bca import BCa
+from tightrope.bounds.replicates.percentile import Percentile
+from tightrope.bounds.replicates.student_t import StudentT
+from tightrope.bounds.replicates.studentized import Studentized
 from tightrope.bounds.robust import Robust
-from tightrope.bounds.student_t import StudentT
-from tightrope.bounds.studentized import Studentized
-from tightrope.errors import TightropeError
 
 METHODS: dict[str, Method] = {
     bound.name: bound

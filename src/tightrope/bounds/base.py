@@ -6,12 +6,12 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from tightrope.dataset import Array
-from tightrope.engines import Replicates
-from tightrope.errors import BoundError
-from tightrope.problem import Problem
-from tightrope.records import Bound, Side
-from tightrope.statistic import TrajectoryValues
+from tightrope.base.dataset import Array
+from tightrope.base.errors import BoundError
+from tightrope.base.problem import Problem
+from tightrope.base.records import Bound, Side
+from tightrope.functional.engines import Replicates
+from tightrope.functional.statistic import TrajectoryValues
 
 Need = Literal["values", "leave_one_out", "standard_errors"]
 

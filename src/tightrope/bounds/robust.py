@@ -12,15 +12,15 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.bounds.finite_model import Counts, count, logged_states, renumbered
-from tightrope.checks import is_number
-from tightrope.dataset import Array, BoolArray, TrajectoryDataset
-from tightrope.errors import BoundError, PolicyError
+from tightrope.base.checks import is_number
+from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
+from tightrope.base.errors import BoundError, PolicyError
+from tightrope.base.policy import TabularPolicy
+from tightrope.base.problem import Problem
+from tightrope.base.records import Bound, Guarantee, Side
+from tightrope.bounds.model_bias.finite_model import Counts, count, logged_states, renumbered
 from tightrope.models import has_tabular
-from tightrope.models.tabular import numbered, policy_table
-from tightrope.policy import TabularPolicy
-from tightrope.problem import Problem
-from tightrope.records import Bound, Guarantee, Side
+from tightrope.models.tabular.model import numbered, policy_table
 
 DENSE = 20_000_000  # numbers in a table (states, actions, next states)
 LARGEST_DISTANCE = 2.0  # no two distributions are further apart in L1

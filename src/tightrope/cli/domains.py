@@ -25,7 +25,7 @@ def demo(
 
         import tightrope
         from tightrope.domains import small
-        from tightrope.readers.write import check_writable
+        from tightrope.io.write import check_writable
 
         chosen = small(problem)
         if save is not None:
@@ -90,7 +90,7 @@ def truth(
         chosen = tightrope.domains.domain(domain)
         drawn = None
         if draw is not None:
-            from tightrope.report.drawing import drawing
+            from tightrope.report.domains import drawing
 
             drawn = drawing(chosen, draw, seed=seed)  # written last: a full disk must not cost the answer
         with progress_bar("rolling out") as progress:

@@ -32,9 +32,9 @@ from tightrope.cli.shared import errors, leave, progress_bar, show
 from tightrope.cli.terminal import console, say
 
 if TYPE_CHECKING:
-    from tightrope.dataset import TrajectoryDataset
-    from tightrope.evaluation import Evaluation
-    from tightrope.policy import Policy
+    from tightrope.base.dataset import TrajectoryDataset
+    from tightrope.base.policy import Policy
+    from tightrope.report.evaluation import Evaluation
 
 
 def evaluate(
@@ -87,8 +87,8 @@ def evaluate(
     """Bound the candidate's value from logs of another policy, and say which bound to believe."""
     with errors():
         import tightrope
-        from tightrope.policies import load_object
-        from tightrope.readers.write import check_writable
+        from tightrope.adapters import load_object
+        from tightrope.io.write import check_writable
 
         if report is not None:
             check_writable(report)
@@ -140,12 +140,12 @@ def inspect(
 ) -> None:
     """What is in the logs, what is wrong with them, and how much they say about the candidate."""
     with errors():
+        from tightrope.adapters import load_object
+        from tightrope.base.errors import failing
+        from tightrope.base.problem import Problem
         from tightrope.behaviors import behavior as find_behavior
-        from tightrope.diagnostics import overlap, summarize
-        from tightrope.errors import failing
-        from tightrope.estimators.behavior_check import check_behavior
-        from tightrope.policies import load_object
-        from tightrope.problem import Problem
+        from tightrope.evaluation.behavior_check import check_behavior
+        from tightrope.evaluation.overlap import overlap, summarize
 
         candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
         dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
@@ -171,7 +171,7 @@ def _with_origin(result: Evaluation, logs: Path) -> Evaluation:
     import shlex
     from dataclasses import replace
 
-    from tightrope.provenance import provenance
+    from tightrope.evaluation.provenance import provenance
 
     return replace(result, provenance=provenance(shlex.join(["tightrope", *sys.argv[1:]]), logs))
 
@@ -188,8 +188,8 @@ def _load(
     one_step: bool,
 ) -> TrajectoryDataset:
     """The logs, with the candidate's probabilities where it is one of their columns."""
-    from tightrope.policies.load import is_column
-    from tightrope.readers import read
+    from tightrope.adapters.load import is_column
+    from tightrope.io import read
 
     return read(
         logs,
@@ -212,10 +212,10 @@ def _candidate(
     onnx_output: str | None,
 ) -> Policy | None:
     """The candidate, unless it is a column of the logs."""
-    from tightrope.errors import PolicyError
-    from tightrope.policies import load_policy
-    from tightrope.policies.load import is_column
-    from tightrope.policies.pickled import runs_code
+    from tightrope.adapters import load_policy
+    from tightrope.adapters.load import is_column
+    from tightrope.adapters.pickled import runs_code
+    from tightrope.base.errors import PolicyError
 
     if policy is None or is_column(policy):
         if (epsilon, sigma, policy_class, onnx_output) != (None, None, None, None):
@@ -237,7 +237,7 @@ def _candidate(
 
 def _column_map(given: list[str]) -> dict[str, str | list[str] | None]:
     """ROLE=NAME pairs; several names for one role with commas, none for no such column."""
-    from tightrope.errors import DataError
+    from tightrope.base.errors import DataError
 
     result: dict[str, str | list[str] | None] = {}
     for text in given:

@@ -12,8 +12,8 @@ import typer
 from tightrope.cli.terminal import console, say
 
 if TYPE_CHECKING:
-    from tightrope.engines.local import Progress
-    from tightrope.evaluation import Evaluation
+    from tightrope.functional.engines.local import Progress
+    from tightrope.report.evaluation import Evaluation
 
 ANSWERED, BAD_INPUT, NO_ANSWER = 0, 2, 3
 EXITS = "Exit codes: 0 answered; 2 bad input or arguments, nothing was written; 3 the data cannot answer."
@@ -22,7 +22,7 @@ EXITS = "Exit codes: 0 answered; 2 bad input or arguments, nothing was written; 
 @contextmanager
 def errors() -> Iterator[None]:
     """Our own errors become one line on stderr; anything else is a bug and keeps its traceback."""
-    from tightrope.errors import NoOverlapError, TightropeError
+    from tightrope.base.errors import NoOverlapError, TightropeError
 
     try:
         yield

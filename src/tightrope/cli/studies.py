@@ -41,10 +41,10 @@ def coverage(
 ) -> None:
     """Measure how often the bounds are wrong, on a domain whose value is known or on a simulator of your own."""
     with errors():
+        from tightrope.base.errors import StudyError
         from tightrope.domains import DOMAINS
-        from tightrope.errors import StudyError
-        from tightrope.experiments.measure import UserDomain, named_methods
-        from tightrope.experiments.study import Study
+        from tightrope.studies.measure import UserDomain, named_methods
+        from tightrope.studies.study import Study
 
         chosen: Any = domain
         if env is not None and domain is None:
@@ -80,8 +80,8 @@ def reproduce(
 ) -> None:
     """Run the experiments of "Bootstrapping with Models", draw its figures, and say which of its claims came out."""
     with errors():
-        from tightrope.experiments.reproduce import reproduce as run
-        from tightrope.experiments.table import findings_table
+        from tightrope.studies.reproduce import reproduce as run
+        from tightrope.studies.table import findings_table
 
         done = run(which, out, small=quick, page_path=page, workers=workers)
         console().print(findings_table(done.findings))
@@ -90,9 +90,9 @@ def reproduce(
 
 def _run(study: Any, folder: Path, workers: int | None) -> None:
     """Run it, and print what came out."""
-    from tightrope.experiments.runner import run_study
-    from tightrope.experiments.summary import read_results, summarize_results
-    from tightrope.experiments.table import study_table
+    from tightrope.studies.runner import run_study
+    from tightrope.studies.summary import read_results, summarize_results
+    from tightrope.studies.table import study_table
 
     results = read_results(run_study(study, folder, workers=workers))
     console().print(study_table(results, summarize_results(results)))

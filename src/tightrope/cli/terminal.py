@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from tightrope.errors import visible
+from tightrope.base.errors import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tightrope.base.errors import TightropeError
 from tightrope.domains.base import Domain, Process
 from tightrope.domains.cliff_world import CliffWorld
 from tightrope.domains.episodes import mean_return, simulate
@@ -9,7 +10,6 @@ from tightrope.domains.finite import FiniteMDP
 from tightrope.domains.mountain_car import MountainCar
 from tightrope.domains.situations import situations
 from tightrope.domains.small import SMALL, SmallProblem, small
-from tightrope.errors import TightropeError
 
 
 def _shifted() -> CliffWorld:

@@ -7,8 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.dataset import Array, BoolArray, TrajectoryDataset
-from tightrope.policy import Policy
+from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
+from tightrope.base.policy import Policy
 
 Anything = npt.NDArray[Any]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tightrope.dataset import Array
+from tightrope.base.dataset import Array
+from tightrope.base.policy import TabularPolicy
 from tightrope.domains.finite import FiniteMDP
-from tightrope.policy import TabularPolicy
 
 ROWS, COLUMNS, HORIZON = 4, 12, 60
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left

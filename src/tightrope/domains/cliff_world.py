@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.dataset import Array, BoolArray, TrajectoryDataset
+from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
+from tightrope.base.policy import GaussianPolicy
 from tightrope.domains.episodes import mean_return, simulate
-from tightrope.policy import GaussianPolicy
 
 Anything = npt.NDArray[Any]
 Pair = tuple[float, float]

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tightrope.base.extras import load_extra
 from tightrope.domains.base import Process
 from tightrope.domains.cliff_world import CliffWorld
 from tightrope.domains.mountain_car import ACTIONS, MountainCar
-from tightrope.extras import load_extra
 
 if TYPE_CHECKING:
     import gymnasium

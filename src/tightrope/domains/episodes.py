@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.dataset import TrajectoryDataset
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.errors import TightropeError
+from tightrope.base.policy import Policy, as_actor, open_uniforms
 from tightrope.domains.base import Process
-from tightrope.errors import TightropeError
-from tightrope.policy import Policy, as_actor, open_uniforms
 
 BLOCK = 10_000  # episodes simulated together when only their returns are wanted: their arrays stay in cache
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
+from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
+from tightrope.base.errors import TightropeError
+from tightrope.base.policy import DiscretePolicy, TabularPolicy, check_probs
 from tightrope.domains.episodes import simulate
-from tightrope.errors import TightropeError
-from tightrope.policy import DiscretePolicy, TabularPolicy, check_probs
 
 Anything = npt.NDArray[Any]
 

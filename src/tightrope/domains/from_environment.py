@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.content import digest, imported_digest
-from tightrope.dataset import TrajectoryDataset
-from tightrope.errors import TightropeError
-from tightrope.extras import load_extra
-from tightrope.policy import Policy, as_actor, open_uniforms, resolved
+from tightrope.base.content import digest, imported_digest
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.errors import TightropeError
+from tightrope.base.extras import load_extra
+from tightrope.base.policy import Policy, as_actor, open_uniforms, resolved
 
 Anything = npt.NDArray[Any]
 Range = tuple[float, float]

@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
+from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
+from tightrope.base.policy import TabularPolicy
 from tightrope.domains.episodes import simulate
-from tightrope.policy import TabularPolicy
 
 Anything = npt.NDArray[Any]
 ACTIONS = 3  # push left, none, right

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tightrope.base.policy import TabularPolicy
 from tightrope.domains.finite import FiniteMDP
 from tightrope.domains.small import SmallProblem
-from tightrope.policy import TabularPolicy
 
 
 def _river(horizon: int) -> FiniteMDP:

@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tightrope.dataset import TrajectoryDataset
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.errors import TightropeError
+from tightrope.base.policy import TabularPolicy
 from tightrope.domains.cliff_walking import HORIZON, along_the_edge, cliff_walking
 from tightrope.domains.finite import FiniteMDP
-from tightrope.errors import TightropeError
-from tightrope.policy import TabularPolicy
 
 
 @dataclass(frozen=True, eq=False)

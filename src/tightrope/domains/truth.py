@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tightrope.base.errors import TightropeError
 from tightrope.domains.base import Domain, Process
 from tightrope.domains.episodes import Progress, mean_return
-from tightrope.errors import TightropeError
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tightrope.errors import TightropeError
+from tightrope.base.errors import TightropeError
 from tightrope.estimators.base import Anchor, Estimator
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.importance import IS, PDIS

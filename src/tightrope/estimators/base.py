@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, Self, runtime_checkable
 
-from tightrope.problem import Problem
-from tightrope.statistic import FittedStatistic, TrajectoryValues
+from tightrope.base.problem import Problem
+from tightrope.functional.statistic import FittedStatistic, TrajectoryValues
 
 Anchor = Literal["low", "high"]
 

@@ -14,15 +14,15 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from tightrope.dataset import Array, IntArray, TrajectoryDataset
-from tightrope.errors import TightropeError
+from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.base.errors import TightropeError
+from tightrope.base.problem import Problem
 from tightrope.estimators.base import Anchor
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.refit import Refitted, RefittedAtOnce
 from tightrope.estimators.weighing import Weighing
+from tightrope.functional.statistic import SumStatistic
 from tightrope.models import BatchedModel, Model, PreparedModel, model_key, prepared_model
-from tightrope.problem import Problem
-from tightrope.statistic import SumStatistic
 
 Fit = Literal["cross", "shared", "refit"]
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.blas import one_blas_thread
-from tightrope.dataset import Array, TrajectoryDataset
-from tightrope.errors import BoundError
+from tightrope.base.blas import one_blas_thread
+from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.errors import BoundError
+from tightrope.base.problem import Problem
+from tightrope.base.records import About
 from tightrope.estimators.base import Anchor, Estimator
-from tightrope.problem import Problem
-from tightrope.records import About
-from tightrope.statistic import FittedStatistic, RatioSum, SumStatistic, TrajectoryValues, weight_rows
+from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic, TrajectoryValues, weight_rows
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tightrope.dataset import Array, TrajectoryDataset
-from tightrope.errors import BoundError
+from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.errors import BoundError
+from tightrope.base.problem import Problem
+from tightrope.base.ratios import Ratios
 from tightrope.estimators.base import Anchor
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.weighing import Weighing
-from tightrope.problem import Problem
-from tightrope.ratios import Ratios
-from tightrope.statistic import SumStatistic, TrajectoryValues
+from tightrope.functional.statistic import SumStatistic, TrajectoryValues
 
 LARGEST_LOG = 300.0  # beyond this the square of a ratio times a return may not fit a float64
 

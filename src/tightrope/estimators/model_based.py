@@ -10,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.blas import one_blas_thread
-from tightrope.dataset import Array
-from tightrope.errors import BoundError
+from tightrope.base.blas import one_blas_thread
+from tightrope.base.dataset import Array
+from tightrope.base.errors import BoundError
+from tightrope.base.problem import Problem
 from tightrope.estimators.base import Anchor
+from tightrope.functional.statistic import weight_rows
 from tightrope.models import Evaluated, Model, SmoothModel, prepared_model
-from tightrope.problem import Problem
-from tightrope.statistic import weight_rows
 
 ROW_BYTES = 8 << 20  # what one block of whole weight rows may take
 MOST_FITS = 2000  # trajectories up to which leaving one out is done by fitting

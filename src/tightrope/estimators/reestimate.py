@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tightrope.behavior import SmoothBehavior
-from tightrope.dataset import Array
-from tightrope.problem import Problem
+from tightrope.base.behavior import SmoothBehavior
+from tightrope.base.dataset import Array
+from tightrope.base.problem import Problem
 
 
 class Sums(NamedTuple):

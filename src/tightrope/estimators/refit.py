@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from tightrope.dataset import Array
+from tightrope.base.dataset import Array
+from tightrope.base.problem import Problem
 from tightrope.estimators.weighing import Weighing
+from tightrope.functional.statistic import Statistic, SumStatistic
 from tightrope.models import BatchedModel, PreparedModel
-from tightrope.problem import Problem
-from tightrope.statistic import Statistic, SumStatistic
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tightrope.behavior import SmoothBehavior
-from tightrope.dataset import Array
+from tightrope.base.behavior import SmoothBehavior
+from tightrope.base.dataset import Array
+from tightrope.base.problem import Problem
+from tightrope.base.ratios import Ratios
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.reestimate import Reestimated, SmoothReestimated
-from tightrope.problem import Problem
-from tightrope.ratios import Ratios
-from tightrope.statistic import RatioSum, SumStatistic
+from tightrope.functional.statistic import RatioSum, SumStatistic
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tightrope.dataset import Array
+from tightrope.base.dataset import Array
+from tightrope.base.problem import Problem
 from tightrope.estimators.base import Anchor
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.weighing import Weighing
-from tightrope.problem import Problem
-from tightrope.statistic import SumStatistic
+from tightrope.functional.statistic import SumStatistic
 
 
 @dataclass(frozen=True)

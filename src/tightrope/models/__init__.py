@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tightrope.checks import accepted
-from tightrope.errors import TightropeError
+from tightrope.base.checks import accepted
+from tightrope.base.errors import TightropeError
+from tightrope.base.policy import DiscretePolicy
+from tightrope.base.problem import Problem
 from tightrope.models.base import BatchedModel, Evaluated, Model, PreparedModel, SimulatedModel, SmoothModel
 from tightrope.models.given import GivenValues
 from tightrope.models.regression import LinearModel, PolynomialModel
 from tightrope.models.simulator import RegressorModel, SimulatorModel
-from tightrope.models.tabular import TabularModel
-from tightrope.models.tabular_rollouts import Rollouts
-from tightrope.policy import DiscretePolicy
-from tightrope.problem import Problem
+from tightrope.models.tabular.model import TabularModel
+from tightrope.models.tabular.rollouts import Rollouts
 
 MODELS: dict[str, Callable[[], Model]] = {
     "tabular": TabularModel,

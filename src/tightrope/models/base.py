@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from tightrope.dataset import Array, BoolArray
-from tightrope.problem import Problem
+from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.problem import Problem
 
 
 class Model(Protocol):

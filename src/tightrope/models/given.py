@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import lent, numbers, read_only
-from tightrope.dataset import Array, BoolArray
-from tightrope.errors import DataError, PolicyError
-from tightrope.models.tabular import numbered
-from tightrope.policy import DiscretePolicy
-from tightrope.problem import Problem
+from tightrope.base.checks import lent, numbers, read_only
+from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.errors import DataError, PolicyError
+from tightrope.base.policy import DiscretePolicy
+from tightrope.base.problem import Problem
+from tightrope.models.tabular.model import numbered
 
 
 @dataclass(frozen=True, eq=False)

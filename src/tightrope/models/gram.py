@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tightrope.dataset import Array, BoolArray, IntArray, TrajectoryDataset
-from tightrope.errors import DataError
+from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
+from tightrope.base.errors import DataError
 
 RIDGE = 1e-13  # of each scaled feature's variance: far below any error of estimation
 UNITS_FROM = 4096  # steps that say where features lie and how large they are; exactness does not matter there

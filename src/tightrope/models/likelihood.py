@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tightrope.dataset import Array, IntArray
+from tightrope.base.dataset import Array, IntArray
 from tightrope.models.base import PreparedModel
 from tightrope.models.regression import RegressionDynamics
-from tightrope.models.rollouts import RolloutModel
+from tightrope.models.rollouts.model import RolloutModel
 from tightrope.models.score_test import score_test, second_order
-from tightrope.models.tabular_data import TabularData
+from tightrope.models.tabular.data import TabularData
 
 MOST_STEPS = 20_000  # that the test of fit looks at
 

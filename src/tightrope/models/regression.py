@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.checks import lent, numbers
-from tightrope.dataset import Array, BoolArray
-from tightrope.errors import DataError
+from tightrope.base.checks import lent, numbers
+from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.errors import DataError
+from tightrope.base.problem import Problem
 from tightrope.models.gram import Gram, clamped_cholesky
-from tightrope.models.rollouts import RolloutModel, RolloutSettings
-from tightrope.models.transitions import Transitions
-from tightrope.problem import Problem
+from tightrope.models.rollouts.model import RolloutModel, RolloutSettings
+from tightrope.models.rollouts.transitions import Transitions
 
 Anything = npt.NDArray[Any]
 FeatureMap = Callable[[Anything, Anything], Any]

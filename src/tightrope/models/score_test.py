@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tightrope.dataset import Array
+from tightrope.base.dataset import Array
 
 STEPS_PER_FEATURE = 10  # below which it says nothing
 

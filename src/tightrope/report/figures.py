@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from tightrope.errors import TightropeError
-from tightrope.records import Evaluation
-from tightrope.report.drawings import value_threshold
+from tightrope.base.errors import TightropeError
+from tightrope.base.records import Evaluation
+from tightrope.report.pictures import value_threshold
 
 FigureKind = Literal["forest", "overlap", "bootstrap"]
 

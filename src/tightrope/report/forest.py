@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from tightrope.records import Bound, Evaluation
+from tightrope.base.records import Bound, Evaluation
 from tightrope.report import svg
-from tightrope.report.drawings import value_threshold
+from tightrope.report.pictures import value_threshold
 from tightrope.report.scale import Scale, around, short
 
 # Percent: where the plot begins and how wide it is, on a phone and elsewhere. Browsers do not let a style sheet move an

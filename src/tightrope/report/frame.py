@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from tightrope.errors import TightropeError
-from tightrope.records import Bound, Evaluation
+from tightrope.base.errors import TightropeError
+from tightrope.base.records import Bound, Evaluation
 
 
 def bounds_table(result: Evaluation) -> Any:

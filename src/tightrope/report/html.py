@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tightrope.records import Evaluation, Verdict
-from tightrope.report.drawings import Drawing, bootstrap, overlap_drawings, overlap_is_measured, value_threshold
+from tightrope.base.records import Evaluation, Verdict
 from tightrope.report.forest import forest
+from tightrope.report.pictures import Drawing, bootstrap, overlap_drawings, overlap_is_measured, value_threshold
 from tightrope.report.scale import give_or_take, percent, short
 from tightrope.report.words import assumptions, behavior_lines, guarantees, level, model_lines, settings_line
 

@@ -9,8 +9,8 @@ import importlib
 import math
 from typing import Any
 
-from tightrope.errors import TightropeError
-from tightrope.records import Evaluation
+from tightrope.base.errors import TightropeError
+from tightrope.base.records import Evaluation
 from tightrope.report.html import page
 
 
@@ -23,7 +23,7 @@ def log(result: Evaluation, to: Any, *, step: int | None = None) -> None:
         to.add_text("tightrope/verdict", _words(result), step)
     elif hasattr(to, "log_metrics") and hasattr(to, "log_text"):
         to.log_metrics(numbers, step=step)
-        to.set_tags({"tightrope.verdict": _headline(result)})
+        to.set_tags({"tightrope.evaluation.verdict": _headline(result)})
         to.log_text(page(result), "tightrope.html")
         to.log_text(result.to_json(), "tightrope.json")
     elif hasattr(to, "log") and hasattr(to, "summary"):

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tightrope.errors import visible
-from tightrope.records import BehaviorCheck, Bound, Evaluation, Overlap, Summary
+from tightrope.base.errors import visible
+from tightrope.base.records import BehaviorCheck, Bound, Evaluation, Overlap, Summary
 
 
 def _text(words: str, style: str = "") -> Text:

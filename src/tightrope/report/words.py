@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tightrope.records import BehaviorCheck, Evaluation, ModelCheck
+from tightrope.base.records import BehaviorCheck, Evaluation, ModelCheck
 from tightrope.report.scale import give_or_take, percent, short
 
 Line = tuple[str, str]

@@ -1,0 +1,14 @@
+"""Policies of other libraries and by what the user names: importing this package teaches ``as_policy`` to know them."""
+
+from tightrope.adapters.acting import from_actor
+from tightrope.adapters.functions import StatePolicy, from_function
+from tightrope.adapters.load import from_name, load_object, load_policy
+from tightrope.adapters.onnx_files import onnx_policy
+from tightrope.adapters.scikit_learn import from_classifier
+from tightrope.adapters.soften import from_learner, softened
+from tightrope.adapters.torch_modules import from_module, torch_policy
+from tightrope.base.policy import ADAPTERS
+
+ADAPTERS[:] = [from_name, from_classifier, from_learner, from_actor, from_module, from_function]
+
+__all__ = ["StatePolicy", "load_object", "load_policy", "onnx_policy", "softened", "torch_policy"]

@@ -1,0 +1,192 @@
+"""Checks that arrays and files share: each refuses in one sentence that names the first place where it fails."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.errors import DataError, PolicyError, TightropeError
+
+T = TypeVar("T", bound=np.generic)
+Where = Callable[[int], str]  # names a row: "episode 3, step 7"
+
+LARGEST = 1e100  # numbers that are squared, multiplied by ratios and summed up
+LONGEST = 10_000_000  # steps of a horizon: estimators keep some numbers for each
+ROUNDING = 1e-6  # probabilities up to 1 + ROUNDING are taken for 1: float32 logs overshoot by that much
+
+
+def first_masked(values: Any) -> int | None:
+    """The first row with a masked entry, which is a missing value; None where no entry is masked."""
+    if isinstance(values, np.ma.MaskedArray):
+        hidden = np.atleast_1d(np.ma.getmaskarray(values))
+        bad = hidden.reshape(len(hidden), -1).any(axis=1)
+    elif isinstance(values, (list, tuple)):
+        bad = np.array([first_masked(row) is not None for row in values], dtype=bool)
+    else:
+        return None
+    return int(np.argmax(bad)) if bad.any() else None
+
+
+def check_unmasked(name: str, values: Any, error: type[TightropeError] = DataError) -> None:
+    """Refuse masked entries where a row cannot be named by its episode."""
+    row = first_masked(values)
+    if row is not None:
+        raise error(f"{name} has no value (masked) in row {row}, counted from 0; every row needs one")
+
+
+def numbers(name: str, values: Any, error: type[TightropeError] = PolicyError) -> npt.NDArray[np.float64]:
+    """What somebody else gives or computes, as floats; refuses whatever would lose something on the way there."""
+    check_unmasked(name, values, error)
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind == "O":
+            given = np.asarray(given.tolist())  # the kind of what is in it, where all is of one kind
+        if given.dtype.kind not in "iufbO":
+            raise error(f"{name} must give {'real ' if given.dtype.kind == 'c' else ''}numbers; got {given.dtype}")
+        return given.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as wrong:
+        if isinstance(wrong, TightropeError):
+            raise
+        raise error(f"{name} must give numbers, all rows of one length: {wrong}") from wrong
+
+
+def read_only(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """A view that cannot be written to, for whoever is handed the array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def lent(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """The array for somebody else's code: read-only; a copy where torch is loaded, whose tensors would write to it."""
+    return array.copy(order="K") if "torch" in sys.modules else read_only(array)
+
+
+def check_finite(name: str, values: npt.NDArray[Any] | None, where: Where) -> None:
+    """Refuse NaN and infinity."""
+    if values is None or values.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if bad.any():
+        step = int(np.argmax(bad))
+        raise DataError(f"{name} is {values[step]} at {where(step)}; it must be a finite number")
+
+
+def check_size(name: str, values: npt.NDArray[Any], where: Where) -> None:
+    """Refuse numbers so large, or all of them so small, that their squares would not be numbers any more."""
+    if values.dtype.kind != "f" or not values.size:
+        return
+    sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
+    step = int(np.argmax(sizes))
+    if sizes[step] > LARGEST:
+        raise DataError(
+            f"{name} is {values[step]} at {where(step)}; beyond ±{LARGEST:g} squares overflow: divide all of them by "
+            "one number, the results are then in that unit"
+        )
+    if 0 < sizes[step] < 1 / LARGEST:
+        raise DataError(
+            f"{name} is never larger than {sizes[step]:g} (at {where(step)}); below {1 / LARGEST:g} squares vanish: "
+            "multiply all of them by one number, the results are then in that unit"
+        )
+
+
+def check_log_probs(
+    name: str,
+    values: npt.NDArray[np.float64] | None,
+    discrete: bool | None,
+    where: Where,
+    *,
+    zero: bool = False,
+    error: type[TightropeError] = DataError,
+) -> None:
+    """Refuse NaN, +∞, positive log-probabilities of discrete actions and (unless ``zero``) −∞."""
+    if values is None:
+        return
+    bad = np.isnan(values) | (values == np.inf)
+    if not zero:
+        bad |= values == -np.inf
+    if bad.any():
+        step = int(np.argmax(bad))
+        need = (
+            "a number or -inf" if zero else "finite: the behaviour policy took this action, so its probability is > 0"
+        )
+        raise error(f"{name} is {values[step]} at {where(step)}; it must be {need}")
+    if discrete is not False and len(values) and values.max() > ROUNDING:
+        step = int(np.argmax(values > ROUNDING))
+        raise error(
+            f"{name} is {values[step]:g} at {where(step)}, a probability above 1; only a density of continuous (float) "
+            f"actions may exceed 1{'' if discrete else ', and these logs hold no action column'}"
+        )
+
+
+def check_labels(name: str, values: npt.NDArray[Any] | None, where: Where) -> None:
+    """Text is fine as a label; text that is a number here and a word there is a mix-up."""
+    if values is None or values.dtype.kind != "U":
+        return
+    labels, place = np.unique(values, return_inverse=True)
+    numeric = np.array([reads_as_number(label) for label in labels])[place.reshape(values.shape)]
+    numeric = numeric.reshape(len(values), -1)[:, 0]
+    if numeric.any() and not numeric.all():
+        row = int(np.argmax(numeric != numeric[0]))
+        raise DataError(
+            f"{name} holds mixed types: {str(values[0])!r} at {where(0)}, {str(values[row])!r} at {where(row)}; use "
+            "numbers or names, not both"
+        )
+
+
+def declared_range(name: str, value: Any) -> tuple[float, float]:
+    """A pair (lowest, highest), infinite where an end is None."""
+    try:
+        low, high = value
+        low = -np.inf if low is None else float(low)
+        high = np.inf if high is None else float(high)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{name} is {value!r}; give a pair (lowest, highest), None for an unknown end") from error
+    if not low < high:
+        raise DataError(f"{name} is ({low:g}, {high:g}); the lowest must be below the highest")
+    if any(LARGEST < abs(end) < np.inf for end in (low, high)):
+        raise DataError(f"{name} is ({low:g}, {high:g}); an end beyond ±{LARGEST:g} says nothing: leave it None")
+    return low, high
+
+
+def whole_horizon(value: Any) -> int:
+    """A number of steps."""
+    if not is_number(value) or value < 1 or value % 1 != 0:
+        raise DataError(f"horizon is {value!r}; it must be a whole number of steps, at least 1")
+    if value > LONGEST:
+        raise DataError(
+            f"horizon is {value!r}; at most {LONGEST} steps are handled, since every step has numbers of its own. Give "
+            "the number of steps after which nothing more counts"
+        )
+    return int(value)
+
+
+def accepted(function: Any) -> frozenset[str]:
+    """The names of the arguments that somebody else's function takes; none where it is no function."""
+    try:
+        return frozenset(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return frozenset()
+
+
+def is_number(value: Any) -> bool:
+    """Whether a setting is one finite number, small enough for a float."""
+    try:
+        return isinstance(value, (int, float, np.integer, np.floating)) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether a text is how a number is written."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

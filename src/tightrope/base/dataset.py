@@ -1,0 +1,331 @@
+"""Logged trajectories: flat arrays with offsets, validated once, padded chunk by chunk in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.checks import (
+    check_finite,
+    check_labels,
+    check_log_probs,
+    check_unmasked,
+    declared_range,
+    is_number,
+    read_only,
+    whole_horizon,
+)
+from tightrope.base.errors import DataError, visible
+from tightrope.base.policy import Policy
+
+Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+CHUNK_BYTES = 1 << 20  # what one padded (chunk, horizon) array may take: small enough for the cache
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrajectoryDataset:
+    """Episodes of one behaviour policy; N steps in all, stored flat, n episodes of different lengths.
+
+    An episode shorter than ``horizon`` must have ended for good (``terminated``): from then on it earns 0 and
+    keeps its last importance ratio. One of exactly ``horizon`` steps is complete either way. An episode that the
+    logger cut off earlier is refused: nobody knows what it would still have earned (see ``read(incomplete=...)``).
+    Arrays are read-only: a policy or a model that is handed them cannot change the logs.
+    """
+
+    offsets: IntArray  # (n+1,): episode i is steps offsets[i] .. offsets[i+1]-1
+    rewards: Array  # (N,)
+    terminated: BoolArray  # (n,): ended for good, not merely cut off
+    horizon: int
+    discount: float = 1.0
+    behavior_log_probs: Array | None = None  # (N,): log-probability or log-density of the logged action
+    eval_log_probs: Array | None = None  # (N,): the candidate's, where the logs carry it
+    states: npt.NDArray[Any] | None = None  # (N,) integers or (N, d) floats
+    actions: npt.NDArray[Any] | None = None  # (N,) integers or text, or (N, k) floats
+    final_states: npt.NDArray[Any] | None = None  # (n, ...): the state after the last step, where known
+    episode_ids: npt.NDArray[Any] | None = None  # (n,): as the logs name them; 0..n-1 when not given
+    reward_range: tuple[float, float] | None = None  # declared, never taken from the sample; ends may be infinite
+    return_range: tuple[float, float] | None = None  # likewise, of the discounted return
+    behavior: Policy | None = None  # the behaviour policy itself, where known
+    horizon_declared: bool = True  # False when it is merely the longest episode seen
+    cut: BoolArray | None = None  # (n,): cut off early, and taken to have ended for good; None: no episode was
+    n_dropped: int = 0  # episodes left out on reading because they were cut off
+    notes: tuple[str, ...] = ()  # what was assumed on reading; travels with every result
+    reading: tuple[str, ...] = ()  # which column was taken for what
+
+    def __post_init__(self) -> None:
+        for name in ("rewards", "behavior_log_probs", "eval_log_probs"):
+            self._set(name, np.float64)
+        self._set("offsets", np.int64)
+        self._set("terminated", np.bool_)
+        self._set("cut", np.bool_)
+        for name in ("states", "actions", "final_states", "episode_ids"):
+            self._set(name, None)
+        for name in ("notes", "reading"):
+            object.__setattr__(self, name, tuple(visible(text) for text in getattr(self, name)))
+        self._check_settings()
+        self._check_offsets()
+        if self.episode_ids is None:
+            object.__setattr__(self, "episode_ids", read_only(np.arange(self.n_trajectories)))
+        self._check_shapes()
+        self._check_values()
+        self._check_lengths()
+        self._check_ranges()
+
+    def __repr__(self) -> str:
+        return (
+            f"<TrajectoryDataset: {self.n_trajectories} episodes, {self.n_steps} steps, horizon {self.horizon}, "
+            f"discount {self.discount:g}>"
+        )
+
+    # -- what is in it -----------------------------------------------------------------------------------------
+
+    @property
+    def n_trajectories(self) -> int:
+        """How many episodes there are (the paper's n)."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps there are in all."""
+        return len(self.rewards)
+
+    @cached_property
+    def lengths(self) -> IntArray:
+        """Steps per episode, (n,)."""
+        return read_only(np.diff(self.offsets))
+
+    @cached_property
+    def times(self) -> IntArray:
+        """The time of each step within its episode, (N,)."""
+        return read_only(np.arange(self.n_steps) - np.repeat(self.offsets[:-1], self.lengths))
+
+    @cached_property
+    def discounts(self) -> Array:
+        """γ^t for t < horizon, (horizon,)."""
+        return read_only(np.power(self.discount, np.arange(self.horizon), dtype=np.float64))
+
+    @cached_property
+    def returns(self) -> Array:
+        """The discounted return of each episode, (n,)."""
+        return read_only(self._per_episode(self.rewards * self.discounts[self.times]))
+
+    @property
+    def discrete_actions(self) -> bool | None:
+        """Whether actions are categories (integers or text); None when the logs hold no actions."""
+        return None if self.actions is None else self.actions.dtype.kind in "iubU"
+
+    @property
+    def step_range(self) -> tuple[float, float] | None:
+        """The declared reward range, widened to hold the 0 that a step earns after an early end.
+
+        Whether episodes can end early is not asked of the sample: a rare end may not be in it, and what is called exact
+        must not depend on that. Where the lengths are fixed, a declared ``return_range`` says so for IS.
+        """
+        if self.reward_range is None or self.horizon == 1:
+            return self.reward_range
+        low, high = self.reward_range
+        return min(low, 0.0), max(high, 0.0)
+
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """The range of the return: as declared, or from the reward range and a declared horizon."""
+        if self.return_range is not None:
+            return self.return_range
+        if self.step_range is None:
+            return None
+        low, high = self.step_range
+        total = float(self.discounts.sum())
+        return low * total, high * total
+
+    def where(self, step: int) -> str:
+        """Name a step of the flat arrays the way its owner would: by episode and time."""
+        episode = int(np.searchsorted(self.offsets, step, side="right")) - 1
+        assert self.episode_ids is not None
+        return f"episode {self.episode_ids[episode]}, step {step - int(self.offsets[episode])}"
+
+    @property
+    def any_cut(self) -> bool:
+        """Whether some episode was cut off and is taken to have ended."""
+        return self.cut is not None and bool(self.cut.any())
+
+    def unknown_steps(self, start: int, stop: int) -> BoolArray:
+        """Which steps of episodes start..stop nobody saw, since the logger cut them off: (stop - start, horizon)."""
+        beyond: BoolArray = np.arange(self.horizon) >= self.lengths[start:stop, None]
+        return beyond & (np.zeros((stop - start, 1), bool) if self.cut is None else self.cut[start:stop, None])
+
+    # -- parts of it -------------------------------------------------------------------------------------------
+
+    def take(self, episodes: npt.ArrayLike) -> TrajectoryDataset:
+        """The given episodes in the given order, by position or by mask; one may be taken more than once."""
+        try:
+            index = np.arange(self.n_trajectories)[np.asarray(episodes)]
+        except IndexError as error:
+            raise DataError(f"no such episodes; positions run from 0 to {self.n_trajectories - 1}: {error}") from error
+        offsets, steps = np.concatenate([[0], np.cumsum(self.lengths[index])]), self.steps_of(index)
+
+        def pick(values: npt.NDArray[Any] | None, at: IntArray) -> npt.NDArray[Any] | None:
+            return None if values is None else values[at]
+
+        return replace(
+            self,
+            offsets=offsets,
+            rewards=self.rewards[steps],
+            terminated=self.terminated[index],
+            cut=None if self.cut is None else self.cut[index],
+            behavior_log_probs=pick(self.behavior_log_probs, steps),
+            eval_log_probs=pick(self.eval_log_probs, steps),
+            states=pick(self.states, steps),
+            actions=pick(self.actions, steps),
+            final_states=pick(self.final_states, index),
+            episode_ids=pick(self.episode_ids, index),
+        )
+
+    def steps(self, start: int, stop: int) -> slice:
+        """Where the steps of episodes start..stop lie in the flat arrays."""
+        return slice(int(self.offsets[start]), int(self.offsets[stop]))
+
+    def steps_of(self, episodes: IntArray) -> IntArray:
+        """Where the steps of the given episodes are, one episode after the other."""
+        lengths = self.lengths[episodes]
+        shift = self.offsets[episodes] - (np.cumsum(lengths) - lengths)
+        return np.repeat(shift, lengths) + np.arange(lengths.sum())
+
+    def pad(self, flat: Array, start: int, stop: int) -> Array:
+        """Values of the steps of episodes start..stop as rows (stop - start, horizon), 0 after an episode's end.
+
+        The only place where episodes of different lengths become a rectangle. May return a view: do not write to it.
+        """
+        lengths = self.lengths[start:stop]
+        if (lengths == self.horizon).all():
+            return flat.reshape(stop - start, self.horizon)
+        rows = np.zeros((stop - start, self.horizon))
+        rows[np.arange(self.horizon) < lengths[:, None]] = flat
+        return rows
+
+    def chunks(self) -> Iterator[tuple[int, int]]:
+        """Ranges of episodes small enough that a padded array of them stays within CHUNK_BYTES."""
+        size = max(1, CHUNK_BYTES // (8 * self.horizon))
+        for start in range(0, self.n_trajectories, size):
+            yield start, min(start + size, self.n_trajectories)
+
+    # -- checks ------------------------------------------------------------------------------------------------
+
+    def _set(self, name: str, dtype: Any) -> None:
+        value = getattr(self, name)
+        if value is None:
+            return
+        check_unmasked(name, value)
+        try:
+            given = np.asarray(value)
+            if given.dtype.kind == "c":
+                raise DataError(f"{name} holds complex numbers; give real ones")
+            array = given if dtype is None else given.astype(dtype, copy=False)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, DataError):
+                raise
+            wanted = "numbers or text" if dtype is None else np.dtype(dtype).name
+            raise DataError(f"{name} does not convert to an array of {wanted}: {error}") from error
+        if dtype is None and array.dtype.kind not in "iubfUM":
+            raise DataError(f"{name} holds mixed types; give integers, floats or text, one kind for all rows")
+        if dtype in (np.int64, np.bool_) and not np.array_equal(given, array):
+            raise DataError(
+                f"{name} must hold {'true or false' if dtype is np.bool_ else 'whole numbers'}; got {given}"
+            )
+        object.__setattr__(self, name, read_only(array))
+
+    def _per_episode(self, values: Array) -> Array:
+        if self.n_trajectories == 0:
+            return np.zeros(0)
+        return np.add.reduceat(values, self.offsets[:-1])
+
+    def _check_settings(self) -> None:
+        if not is_number(self.discount) or not 0.0 <= self.discount <= 1.0:
+            raise DataError(f"discount is {self.discount!r}; it must be a number in [0, 1]")
+        object.__setattr__(self, "discount", float(self.discount))
+        object.__setattr__(self, "horizon", whole_horizon(self.horizon))
+        for name in ("reward_range", "return_range"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, declared_range(name, getattr(self, name)))
+
+    def _check_offsets(self) -> None:
+        offsets = self.offsets
+        if offsets.ndim != 1 or len(offsets) < 2:
+            raise DataError("the logs hold no episodes: offsets must have at least two entries")
+        if offsets[0] != 0 or offsets[-1] != self.rewards.size or (np.diff(offsets) < 1).any():
+            raise DataError(
+                f"offsets must rise from 0 to the number of steps ({self.rewards.size}), each episode having at least "
+                f"one step; got {offsets[0]} .. {offsets[-1]}"
+            )
+
+    def _check_shapes(self) -> None:
+        for name in ("rewards", "behavior_log_probs", "eval_log_probs", "terminated", "cut", "episode_ids"):
+            value = getattr(self, name)
+            if value is not None and value.ndim != 1:
+                raise DataError(f"{name} has shape {value.shape}; one number per row is expected")
+        steps, episodes = self.n_steps, self.n_trajectories
+        for name, size in {
+            **dict.fromkeys(("behavior_log_probs", "eval_log_probs", "states", "actions"), steps),
+            **dict.fromkeys(("terminated", "cut", "final_states", "episode_ids"), episodes),
+        }.items():
+            value = getattr(self, name)
+            if value is not None and value.shape[:1] != (size,):
+                raise DataError(f"{name} has shape {value.shape}; {size} rows expected")
+
+    def _check_values(self) -> None:
+        for name in ("rewards", "states", "actions"):
+            check_finite(name, getattr(self, name), self.where)
+        check_labels("actions", self.actions, self.where)
+        check_log_probs("behavior_log_probs", self.behavior_log_probs, self.discrete_actions, self.where)
+        check_log_probs("eval_log_probs", self.eval_log_probs, self.discrete_actions, self.where, zero=True)
+
+    def _check_lengths(self) -> None:
+        too_long = np.flatnonzero(self.lengths > self.horizon)
+        if len(too_long):
+            first = too_long[0]
+            raise DataError(
+                f"episode {self._id(first)} has {self.lengths[first]} steps, more than horizon={self.horizon}; raise "
+                "the horizon, or drop the later steps from the logs if only the first ones count"
+            )
+        cut = np.flatnonzero((self.lengths < self.horizon) & ~self.terminated)
+        if len(cut):
+            first = cut[0]
+            raise DataError(
+                f"episode {self._id(first)} stops after step {self.lengths[first] - 1} without being flagged as "
+                f"terminated, but the horizon is {self.horizon} ({len(cut)} of {self.n_trajectories} episodes are "
+                "like this). If they ended for good, set the terminated column (or array); if the logger cut them off, "
+                'say what to do: incomplete="terminate" (--incomplete terminate) counts what follows as 0, '
+                '"drop" leaves '
+                "these episodes out"
+            )
+
+    def _check_ranges(self) -> None:
+        if self.reward_range is not None:
+            low, high = self.reward_range
+            outside = np.flatnonzero((self.rewards < low) | (self.rewards > high))
+            if len(outside):
+                raise DataError(
+                    f"reward {self.rewards[outside[0]]:g} at {self.where(int(outside[0]))} lies outside the declared "
+                    f"reward_range ({low:g}, {high:g}); correct the range or the logs"
+                )
+        if self.return_range is not None:
+            low, high = self.return_range
+            slack = 1e-9 * np.maximum(1e-3 * (high - low if np.isfinite(high - low) else 1.0), np.abs(self.returns))
+            whole = True if self.cut is None else ~self.cut  # of the others only a part is known
+            outside = np.flatnonzero(((self.returns < low - slack) | (self.returns > high + slack)) & whole)
+            if len(outside):
+                raise DataError(
+                    f"the return {self.returns[outside[0]]:g} of episode {self._id(outside[0])} lies outside the "
+                    f"declared return_range ({low:g}, {high:g}); correct the range or the logs"
+                )
+
+    def _id(self, episode: int) -> Any:
+        assert self.episode_ids is not None
+        return self.episode_ids[episode]

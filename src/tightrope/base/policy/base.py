@@ -1,0 +1,140 @@
+"""What a policy must answer, and the checks that all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.errors import PolicyError
+
+Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Anything = npt.NDArray[Any]
+
+SUM_TOLERANCE = 1e-6
+CHUNK_ROWS = 1 << 16  # rows handed to somebody else's code at once
+_EDGE = 2.0**-40
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Anything that can say how likely it would have taken the logged actions."""
+
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Log-probability of each action, (N,); -inf where the policy never takes it."""
+        ...
+
+
+@runtime_checkable
+class DiscretePolicy(Policy, Protocol):
+    """A policy over actions 0..k-1 that can list all their probabilities."""
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Probabilities of all k actions, (N, k)."""
+        ...
+
+
+@runtime_checkable
+class Actor(Protocol):
+    """Anything that can act, with the noise given from outside."""
+
+    @property
+    def noise_width(self) -> int:
+        """How many uniform numbers an action takes."""
+        ...
+
+    def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
+        """One action per state from uniforms (N, noise_width), each above 0 and below 1."""
+        ...
+
+
+@runtime_checkable
+class PreparedActor(Actor, Protocol):
+    """An actor that turns uniforms into its noise once, for all the states it will meet: act = act_with ∘ noise."""
+
+    def noise(self, uniforms: Array) -> Array:
+        """What is made of uniforms (N, noise_width) whatever the state, (N, ...)."""
+        ...
+
+    def act_with(self, states: Anything, t: npt.NDArray[np.int64], noise: Array) -> Anything:
+        """One action per state from such noise."""
+        ...
+
+
+class Sampling:
+    """Samples from ``act``."""
+
+    def sample(self: Actor, states: Anything, t: npt.NDArray[np.int64], *, rng: np.random.Generator) -> Anything:
+        """One action per state, (N,) or (N, k)."""
+        return self.act(states, t, open_uniforms(rng, (len(states), self.noise_width)))
+
+
+class Unresolved:
+    """A policy of which only its answers to logged states tell what kind it is."""
+
+    def resolve(self, states: Anything, t: npt.NDArray[np.int64]) -> Policy:
+        """The policy as what its answers to these states show it to be."""
+        raise NotImplementedError
+
+
+def open_uniforms(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Uniform numbers kept off 0 and 1 by 2^-40, where inverse distribution functions fail."""
+    draws = rng.random(shape)
+    return np.clip(draws, _EDGE, 1.0 - _EDGE, out=draws)
+
+
+def in_chunks(answer: Callable[..., Anything], *columns: Anything) -> Anything:
+    """The answer to many rows, asked CHUNK_ROWS at a time so that its workings stay small."""
+    parts = []
+    for start in range(0, len(columns[0]), CHUNK_ROWS):
+        try:
+            parts.append(answer(*(column[start : start + CHUNK_ROWS] for column in columns)))
+        except PolicyError as error:
+            error.row = None if error.row is None else error.row + start
+            raise
+    return np.concatenate(parts)
+
+
+def check_probs(name: str, table: Array, labels: IntArray | None = None) -> None:
+    """Refuse entries below 0 or NaN and rows that do not sum to one; ``labels`` name the rows of a state each."""
+
+    def named(row: tuple[int, ...]) -> list[int]:
+        return list(row) if labels is None else [*row[:-1], int(labels[row[-1]])]
+
+    bad = ~(table >= 0)
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise PolicyError(f"{name}{[*named(at[:-1]), at[-1]]} is {table[at]}; probabilities must be numbers ≥ 0")
+    sums = table.sum(axis=-1)
+    off = np.abs(sums - 1.0) > SUM_TOLERANCE
+    if off.any():
+        row = tuple(int(i) for i in np.argwhere(off)[0])
+        raise PolicyError(f"row {named(row)} of {name} sums to {sums[row]:.8g}; each row must sum to one")
+
+
+def check_count(n_actions: Any) -> None:
+    """Refuse a number of actions that is none."""
+    if not isinstance(n_actions, (int, np.integer)) or n_actions < 1:
+        raise PolicyError(f"n_actions is {n_actions!r}; it must be a whole number, at least 1")
+
+
+def check_index(name: str, values: Anything, size: int, why: str) -> None:
+    """Refuse numbers outside 0..size-1, naming the first row."""
+    bad = (values < 0) | (values >= size)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise PolicyError(f"{name} {values[row]} is outside 0..{size - 1}: {why}", row=row)
+
+
+def action_index(actions: Anything, n_actions: int) -> Anything:
+    """Actions as numbers below n_actions."""
+    if actions.ndim != 1 or actions.dtype.kind not in "iub":
+        raise PolicyError(
+            f"a policy over {n_actions} discrete actions needs one integer action per step; got {actions.dtype} of "
+            f"shape {actions.shape}"
+        )
+    check_index("action", actions, n_actions, f"the policy has {n_actions} actions")
+    return actions.astype(np.int64)

@@ -1,0 +1,184 @@
+"""Policies over a finite action set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.checks import numbers, read_only
+from tightrope.base.errors import PolicyError
+from tightrope.base.policy.base import (
+    Anything,
+    Array,
+    IntArray,
+    Sampling,
+    action_index,
+    check_count,
+    check_index,
+    check_probs,
+)
+
+
+class Discrete(Sampling):
+    """Log-probabilities and samples from ``probs``, for policies over a finite action set."""
+
+    noise_width = 1
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Probabilities of all actions, (N, k)."""
+        raise NotImplementedError
+
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Log-probability of each action, (N,)."""
+        table = self.probs(states, t)
+        index = action_index(actions, table.shape[1])
+        with np.errstate(divide="ignore"):
+            return np.log(table[np.arange(len(table)), index])
+
+    def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
+        """The action at which the cumulative probability passes the uniform, (N,)."""
+        return invert(self.probs(states, t), uniforms[:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class TabularPolicy(Discrete):
+    """Probabilities in a table: (states, actions), or (times, states, actions) when they change with time.
+
+    Row s is state s, or the state that ``states`` (S,) gives for it: their numbers need not follow on one another.
+    """
+
+    table: Array
+    states: IntArray  # (S,), rising
+
+    def __init__(self, probs: npt.ArrayLike, states: npt.ArrayLike | None = None):
+        table = numbers("probs", probs)
+        if table.ndim not in (2, 3) or not table.size:
+            raise PolicyError(
+                f"probs has shape {table.shape}; give (states, actions), or (times, states, actions) for a policy that "
+                "changes with time"
+            )
+        labels = _labels(states, table.shape[-2])
+        check_probs("probs", table, labels)
+        order = np.argsort(labels)
+        object.__setattr__(self, "table", read_only(table[..., order, :]))
+        object.__setattr__(self, "states", read_only(labels[order]))
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Probabilities of all actions, (N, k)."""
+        if states.ndim != 1 or states.dtype.kind not in "iu":
+            raise PolicyError(
+                f"a TabularPolicy needs one integer state per step; the logs hold {states.dtype} of shape "
+                f"{states.shape}"
+            )
+        rows = self._rows(states)
+        if self.table.ndim == 2:
+            return self.table[rows]
+        check_index("time", t, len(self.table), "the policy's table covers that many steps")
+        return self.table[t, rows]
+
+    def _rows(self, states: Anything) -> Anything:
+        """Which row of the table each state is."""
+        count = len(self.states)
+        if self.states[0] == 0 and self.states[-1] == count - 1:
+            check_index("state", states, count, "the policy's table has that many rows")
+            return states
+        rows = np.searchsorted(self.states, states.astype(np.int64)).clip(max=count - 1)
+        unknown = self.states[rows] != states
+        if unknown.any():
+            row = int(np.argmax(unknown))
+            raise PolicyError(f"state {states[row]} is not among the {count} states of the policy's table", row=row)
+        return rows
+
+
+def _labels(states: npt.ArrayLike | None, count: int) -> IntArray:
+    """The state of each row of a table."""
+    labels = np.arange(count) if states is None else np.asarray(states)
+    if labels.shape != (count,) or labels.dtype.kind not in "iu" or (labels < 0).any() or (labels >= 2**63).any():
+        raise PolicyError(
+            f"states has shape {labels.shape} ({labels.dtype}); one whole number from 0 up for each of the table's "
+            f"{count} rows is expected"
+        )
+    if len(np.unique(labels)) != count:
+        raise PolicyError("states holds a state more than once; one row for each")
+    return labels.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxPolicy(Discrete):
+    """Probabilities ∝ exp(preference / temperature), with ``preferences(states, t)`` giving (N, k)."""
+
+    preferences: Callable[[Anything, npt.NDArray[np.int64]], Anything]
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise PolicyError(f"temperature is {self.temperature}; it must be positive")
+
+    def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Log-probability of each action, (N,), exact where the probability itself is too small for a float."""
+        table = self._log_probs(states, t)
+        return table[np.arange(len(table)), action_index(actions, table.shape[1])]
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """Probabilities of all actions, (N, k)."""
+        return np.exp(self._log_probs(states, t))
+
+    def _log_probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        return log_softmax(
+            "preferences", numbers("preferences", self.preferences(states, t)) / self.temperature, states
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DeterministicPolicy(Discrete):
+    """Always the action ``choose(states, t)``, an integer below ``n_actions``."""
+
+    choose: Callable[[Anything, npt.NDArray[np.int64]], Anything]
+    n_actions: int
+
+    def __post_init__(self) -> None:
+        check_count(self.n_actions)
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """One on the chosen action, (N, k)."""
+        chosen = np.asarray(self.choose(states, t))
+        if chosen.shape != (len(states),):
+            raise PolicyError(f"choose returned shape {chosen.shape}; one action per state, ({len(states)},), expected")
+        return np.eye(self.n_actions)[action_index(chosen, self.n_actions)]
+
+
+@dataclass(frozen=True, eq=False)
+class UniformPolicy(Discrete):
+    """Every one of ``n_actions`` actions alike."""
+
+    n_actions: int
+
+    def __post_init__(self) -> None:
+        check_count(self.n_actions)
+
+    def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
+        """1/k everywhere, (N, k)."""
+        return np.full((len(states), self.n_actions), 1.0 / self.n_actions)
+
+
+def log_softmax(name: str, scores: Array, states: Anything) -> Array:
+    """Scores (N, k) less the logarithm of the sum of their exponentials; refuses other shapes and NaN."""
+    if scores.ndim != 2 or len(scores) != len(states):
+        raise PolicyError(f"{name} returned shape {scores.shape}; (N, actions) with N={len(states)} expected")
+    top = scores.max(axis=1, keepdims=True)
+    if not np.isfinite(top).all():
+        row = int(np.argmin(np.isfinite(top)))
+        raise PolicyError(f"{name} are {scores[row]}; numbers are expected, at least one above -inf", row=row)
+    scores = scores - top
+    normalized: Array = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return normalized
+
+
+def invert(probs: Array, uniforms: Array) -> npt.NDArray[np.int64]:
+    """The first index at which the cumulative probability of a row passes its uniform, (N,)."""
+    cumulative = np.cumsum(probs, axis=1)
+    chosen: npt.NDArray[np.int64] = ((uniforms * cumulative[:, -1])[:, None] >= cumulative).sum(axis=1)
+    return chosen

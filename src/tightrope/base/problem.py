@@ -1,0 +1,74 @@
+"""The question put to the logs: this dataset, that candidate. Estimators are called on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tightrope.base.behavior import BehaviorModel, Fits
+from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.errors import DataError
+from tightrope.base.policy import as_policy, resolved
+from tightrope.base.ratios import Ratios, eval_log_probs, ratios
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Logs and a candidate policy; what several estimators need of both is computed once."""
+
+    dataset: TrajectoryDataset
+    policy: Any = None  # None: the logged eval_prob column
+    behavior: BehaviorModel | None = None  # how to estimate the behaviour policy; None: as logged
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dataset, TrajectoryDataset):
+            raise DataError(f"dataset is a {type(self.dataset).__name__}; read it first: tightrope.read(...)")
+        if self.policy is not None:
+            known = resolved(as_policy(self.policy), self.dataset.states, self.dataset.times)
+            object.__setattr__(self, "policy", known)
+
+    @cached_property
+    def _kept(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` returns, made once for all that ask with the same key."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        kept: T = self._kept[key]
+        return kept
+
+    @cached_property
+    def ratios(self) -> Ratios:
+        """Importance ratios of the candidate over the logs; an estimated behaviour policy is that of all of them."""
+        return ratios(self.dataset if self.behavior is None else self._estimated, self.policy)
+
+    @cached_property
+    def eval_log_probs(self) -> Array:
+        """The candidate's log-probabilities of the logged actions, (N,)."""
+        return eval_log_probs(self.dataset, self.policy)
+
+    @cached_property
+    def fits(self) -> Fits:
+        """The behaviour policy, to be fitted under any weights."""
+        assert self.behavior is not None
+        return Fits(self.behavior.prepare(self.dataset))
+
+    @cached_property
+    def _estimated(self) -> TrajectoryDataset:
+        log_probs = self.fits.behavior.log_probs(self.fits(np.ones(self.dataset.n_trajectories)))
+        never = np.flatnonzero(~np.isfinite(log_probs))
+        if len(never):
+            assert self.behavior is not None
+            raise DataError(
+                f"the {self.behavior.name} behaviour policy fitted to the logs gives the action logged at "
+                f"{self.dataset.where(int(never[0]))} probability {np.exp(log_probs[never[0]]):g}, though it was "
+                'taken; use a smoother estimate, such as behavior="logistic"'
+            )
+        return replace(self.dataset, behavior_log_probs=log_probs, behavior=None)

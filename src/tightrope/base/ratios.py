@@ -1,0 +1,102 @@
+"""Importance ratios, in log space throughout: 3^100 is 5e47, and horizons of 10,000 are real.
+
+``ratio[:, t]`` is the product of the step ratios of actions 0..t (0-based; the paper's ρ_L with L+1 factors is a slip).
+After an episode's end the ratio stays what it was: a finished episode stays in every later denominator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tightrope.base.checks import check_log_probs, lent, numbers, read_only
+from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.errors import DataError, NoOverlapError, PolicyError, TightropeError
+from tightrope.base.policy import as_policy
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """Cumulative log importance ratios of a candidate over a dataset, made chunk by chunk."""
+
+    dataset: TrajectoryDataset
+    eval_log_probs: Array  # (N,)
+
+    def log(self, start: int, stop: int) -> Array:
+        """log ρ_t of episodes start..stop, (stop - start, horizon); -inf once the candidate would not have acted so."""
+        from tightrope.base import kernels
+
+        data = self.dataset
+        assert data.behavior_log_probs is not None
+        steps, result = data.steps(start, stop), np.empty((stop - start, data.horizon))
+        kernels.cumulate(self.eval_log_probs[steps], data.behavior_log_probs[steps], data.lengths[start:stop], result)
+        return result
+
+    @cached_property
+    def log_max(self) -> Array:
+        """The largest log ratio at each time, (horizon,)."""
+        largest = np.full(self.dataset.horizon, -np.inf)
+        for start, stop in self.dataset.chunks():
+            np.maximum(largest, self.log(start, stop).max(axis=0), out=largest)
+        return largest
+
+
+def ratios(dataset: TrajectoryDataset, policy: Any = None) -> Ratios:
+    """The ratios of ``policy``, or of the logged ``eval_prob`` column when it is None.
+
+    Fails when the logs hold no behaviour probabilities, and when no logged episode could have come from the candidate.
+    """
+    if dataset.behavior_log_probs is None:
+        raise DataError(
+            "the logs hold no behaviour probabilities, which importance sampling divides by; add a behavior_prob or "
+            'behavior_log_prob column, name yours: read(..., columns={"behavior_prob": "..."}) (--column '
+            "behavior_prob=...), pass the behaviour policy: read(..., behavior=policy), or have it estimated from the "
+            'logged states and actions: behavior="auto" (--behavior auto)'
+        )
+    result = Ratios(dataset, eval_log_probs(dataset, policy))
+    zero = np.flatnonzero(np.isneginf(result.log_max))
+    if len(zero):
+        raise NoOverlapError(
+            f"all importance weights are zero at step {zero[0]}: in none of the {dataset.n_trajectories} episodes "
+            "would the candidate have taken the logged actions. Importance sampling learns nothing about it "
+            "from these logs; it needs logs of a policy that sometimes acts as the candidate does"
+        )
+    return result
+
+
+def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
+    """The candidate's log-probabilities of the logged actions, (N,), checked."""
+    if policy is None:
+        if dataset.eval_log_probs is None:
+            raise PolicyError(
+                "no policy was given and the logs hold no eval_prob column; pass policy=..., or add the candidate's "
+                "probabilities of the logged actions as a column eval_prob or eval_log_prob"
+            )
+        return dataset.eval_log_probs
+    if dataset.states is None or dataset.actions is None:
+        missing = "state (or obs_*)" if dataset.states is None else "action (or action_*)"
+        raise PolicyError(f"a policy needs the logged states and actions, and the logs have no {missing} column")
+    try:
+        values = as_policy(policy).log_prob(lent(dataset.states), lent(dataset.actions), lent(dataset.times))
+    except PolicyError as error:
+        if error.row is None:
+            raise
+        raise PolicyError(f"{error} (at {dataset.where(error.row)})") from error
+    except TightropeError:
+        raise
+    except Exception as error:  # the user's own code
+        raise PolicyError(
+            f"the policy failed on the logged states and actions: {type(error).__name__}: {error}"
+        ) from error
+    result = numbers("the policy's log_prob", values)
+    if result.shape != dataset.rewards.shape:
+        raise PolicyError(
+            f"the policy returned log-probabilities of shape {result.shape}; one per step, "
+            f"{dataset.rewards.shape}, expected"
+        )
+    name = "the policy's log-probability"
+    check_log_probs(name, result, dataset.discrete_actions, dataset.where, zero=True, error=PolicyError)
+    return read_only(result)

@@ -1,0 +1,356 @@
+"""Plain results: what a bound said, and everything needed to judge it. JSON in and out, nothing computed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Self
+
+from tightrope.base.errors import TightropeError, visible
+
+Side = Literal["lower", "upper"]
+Guarantee = Literal["exact", "approximate"]
+About = Literal["value", "gain"]
+
+
+class _Json:
+    """To and from JSON; infinities and NaN, which JSON lacks, are written as strings."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists, numbers and strings."""
+        return _plain(asdict(self))  # type: ignore[call-overload, no-any-return]
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """A JSON text that any parser reads."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The record that ``to_json`` wrote."""
+        try:
+            return cls.from_dict(json.loads(text))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise TightropeError(f"this is not the JSON of a {cls.__name__}: {error}") from error
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The record that ``to_dict`` made."""
+        return cls(**{name: _value(value) for name, value in data.items()})
+
+
+@dataclass(frozen=True)
+class Bound(_Json):
+    """A one-sided confidence bound: the value lies on the other side of it with probability 1 − confidence at most.
+
+    ``guarantee`` is "exact" (holds at every n) or "approximate" (tends to hold as n grows).
+    """
+
+    value: float
+    side: Side
+    confidence: float
+    estimate: float
+    estimator: str
+    method: str
+    guarantee: Guarantee
+    standard_error: float | None = None  # of the estimate
+    warnings: tuple[str, ...] = ()
+    n_trajectories: int = 0
+    n_resamples: int | None = None
+    n_undefined: int = 0  # replicates in which the estimator was undefined; they count as the worst value
+    seed: int | None = None
+    behavior: str | None = None  # how the behaviour policy was estimated; None: as logged, or not needed
+    about: About = "value"  # what is bounded; gain: the candidate's value less the behaviour policy's
+
+    def __str__(self) -> str:
+        sign = "≥" if self.side == "lower" else "≤"
+        text = (
+            f"{self.about} {sign} {self.value:.6g} with confidence {self.confidence:g} ({self.guarantee}; "
+            f"{self.estimator}, {self.method}; estimate {self.estimate:.6g}{estimated_behavior(self)})"
+        )
+        return visible("\n".join([text, *(f"  ! {warning}" for warning in self.warnings)]))
+
+
+def estimated_behavior(bound: Bound) -> str:
+    """The mark of a bound that rests on an estimated behaviour policy, to follow what else is said of it."""
+    return "" if bound.behavior is None else f"; behaviour policy estimated ({bound.behavior})"
+
+
+@dataclass(frozen=True)
+class Interval(_Json):
+    """A two-sided interval: two one-sided bounds that share the error equally."""
+
+    lower: Bound
+    upper: Bound
+    confidence: float
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.lower.value, self.upper.value))
+
+    def __str__(self) -> str:
+        low, high = self.lower, self.upper
+        text = (
+            f"{low.value:.6g} ≤ {low.about} ≤ {high.value:.6g} with confidence {self.confidence:g} ({low.guarantee}; "
+            f"{low.estimator}, {low.method}{estimated_behavior(low)})"
+        )
+        warnings = dict.fromkeys((*low.warnings, *high.warnings))
+        return visible("\n".join([text, *(f"  ! {warning}" for warning in warnings)]))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The interval that ``to_dict`` made."""
+        return cls(Bound.from_dict(data["lower"]), Bound.from_dict(data["upper"]), data["confidence"])
+
+
+@dataclass(frozen=True)
+class Overlap(_Json):
+    """How much the logs say about the candidate: importance ratios, summed up."""
+
+    effective_sample_size: tuple[float, ...]  # (horizon,): (Σρ)² / Σρ² at each step
+    largest_share: tuple[float, ...]  # (horizon,): the heaviest trajectory's part of Σρ at each step
+    zero_share: float  # trajectories the candidate could not have produced
+    pareto_k: float | None  # tail index of the final ratios; above 0.7 averages are unreliable; None: too few
+    mean_ratio: float  # of the final ratios; its expectation is 1
+    mean_ratio_error: float
+    mean_ratio_evidence: float  # log of an e-value against a mean of 1 at most
+    unlogged_mass: float | None  # the candidate's probability on state-action pairs never logged, where countable
+    infinite_variance: bool  # proven for the Gaussian policies at hand
+    deterministic: tuple[str, ...] = ()  # which of the two policies leaves nothing to chance, and what that means
+    warnings: tuple[str, ...] = ()
+    tail: tuple[tuple[float, float], ...] = ()  # (ρ, share of the trajectories with a final ratio of at least ρ)
+
+
+@dataclass(frozen=True)
+class ModelCheck(_Json):
+    """What a model leaves unexplained."""
+
+    model: str
+    correction: float  # what the weighted logs add to the model's value; the model's bias, estimated
+    correction_error: float
+    training_error: float  # root mean square of one-step errors of the model's values on the data it was fitted to
+    held_out_error: float  # the same on data it was not fitted to
+    unseen_mass: float | None  # the candidate's steps in a tabular model that fall on pairs never logged
+    fragile_mass: float | None  # those on pairs that a single trajectory holds
+    memory: float | None  # p-value: whether what follows a logged state depends on what came before it
+    misfit: float | None  # p-value: whether a regression's residuals still depend on the state and the action
+    likelihood_training: float | None  # −log-likelihood of a trajectory, weighted towards the candidate, in nats
+    likelihood_held_out: float | None  # the same of trajectories that the model was not fitted to
+    likelihood_error: float | None  # standard error of the latter
+    bias_bound: float | None  # how far wrong transitions can move its value at that likelihood; None where unbounded
+    residue_free: bool  # fitted to its own data the model leaves no error at all: nothing would be corrected
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BehaviorCheck(_Json):
+    """How an estimated behaviour policy fares on trajectories that it was not fitted to."""
+
+    behavior: str
+    log_likelihood: float  # mean of a logged action's log-probability, fitted to all logs
+    held_out_log_likelihood: float  # the same, fitted to the other folds, where those had seen the action
+    unseen_share: float  # steps whose action the other folds never saw in that state
+    calibration_error: float | None  # held-out: predicted against actual frequencies, or the residuals' distribution
+    calibration_noise: float | None  # what a true policy would show
+    residual_variance: float | None  # of standardised held-out residuals, for continuous actions; expected: 1
+    smallest_probs: tuple[float, float, float]  # of logged actions: the smallest, the 1 % and the 5 % quantile
+    misfit: float | None = None  # p-value: whether a regression leaves state, time or products unexplained
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """All of it in a line."""
+        parts = [
+            f"log-likelihood of an action {self.log_likelihood:.3g} fitted, {self.held_out_log_likelihood:.3g} held out"
+        ]
+        if self.calibration_error is not None:
+            parts.append(f"calibration error {self.calibration_error:.2g} (noise alone: {self.calibration_noise:.2g})")
+        if self.residual_variance is not None:
+            parts.append(f"variance of standardised residuals {self.residual_variance:.2f}")
+        if self.misfit is not None:
+            parts.append(f"a test of its shape gives p = {self.misfit:.2g}")
+        what = "probability" if self.residual_variance is None else "density"
+        parts.append(f"{self.unseen_share:.1%} of the actions never seen in their state elsewhere")
+        parts.append(f"smallest {what} of a logged action {self.smallest_probs[0]:.2g}")
+        return f"estimated ({self.behavior}): {'; '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class Summary(_Json):
+    """What the logs hold."""
+
+    n_trajectories: int
+    n_steps: int
+    shortest: int
+    longest: int
+    horizon: int
+    horizon_declared: bool
+    discount: float
+    terminated: int
+    reward_seen: tuple[float, float]
+    reward_range: tuple[float, float] | None
+    return_range: tuple[float, float] | None
+    return_mean: float  # the behaviour policy's own value, estimated
+    return_error: float
+    actions: str
+    states: str
+    notes: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()  # which column was taken for what
+
+
+@dataclass(frozen=True)
+class Advice(_Json):
+    """What to believe on this data, and why."""
+
+    text: str
+    bounds: tuple[Bound, ...]  # those to believe, at most one a side; none: this data cannot answer
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return visible("\n".join([self.text, *(f"  - {reason}" for reason in self.reasons)]))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The advice that ``to_dict`` made."""
+        return cls(data["text"], tuple(Bound.from_dict(bound) for bound in data["bounds"]), tuple(data["reasons"]))
+
+
+VerdictKind = Literal["yes", "no", "cannot tell", "broken", "bound"]
+
+
+@dataclass(frozen=True)
+class Verdict(_Json):
+    """The answer in words, which claim no more than the bounds do.
+
+    "yes" and "no" answer whether the value exceeds the threshold; "bound": no threshold was given; "broken": there is
+    no bound to believe.
+    """
+
+    kind: VerdictKind
+    headline: str
+    text: str
+    threshold: float | None = None
+    about: About = "value"
+
+
+@dataclass(frozen=True)
+class Influence(_Json):
+    """One trajectory's part in an estimate."""
+
+    episode: str
+    share: float | None  # of the final importance weights; None: the estimator does not use them
+    episode_return: float
+    influence: float  # what it adds to the estimate, to first order
+    without: float  # the estimate without it; NaN where nothing is left
+
+
+@dataclass(frozen=True)
+class Details(_Json):
+    """One bound looked into: the believed one, or the first where none is."""
+
+    bound: int  # which of the bounds
+    edges: tuple[float, ...] = ()  # of the bins of its estimator's replicates, one more than counts
+    counts: tuple[int, ...] = ()
+    n_beyond: int = 0  # replicates far outside the bins
+    n_undefined: int = 0
+    influential: tuple[Influence, ...] = ()  # the largest first
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The details that ``to_dict`` made."""
+        parts = {name: _value(value) for name, value in data.items()}
+        return cls(**{**parts, "influential": tuple(Influence.from_dict(one) for one in data["influential"])})
+
+
+@dataclass(frozen=True)
+class Provenance(_Json):
+    """Where an evaluation comes from."""
+
+    versions: dict[str, str]
+    command: str = ""  # as typed; empty when called from Python
+    source: str = ""  # the file's name
+    sha256: str = ""  # of the file's content
+
+
+@dataclass(frozen=True)
+class Evaluation(_Json):
+    """Many bounds on one question, what the logs look like, and which bound to believe."""
+
+    bounds: tuple[Bound, ...]
+    skipped: tuple[tuple[str, str, str], ...]  # (estimator, method, why)
+    summary: Summary
+    overlap: Overlap
+    advice: str
+    reasons: tuple[str, ...] = ()  # the measured quantities behind the advice
+    model_check: ModelCheck | None = None  # where a model was fitted
+    behavior_check: BehaviorCheck | None = None  # where the behaviour policy was estimated
+    believe: tuple[int, ...] = ()  # which of the bounds, at most one a side; none: this data cannot answer
+    true_value: float | None = None  # where it is known, for demonstrations
+    settings: dict[str, Any] = field(default_factory=dict)
+    gains: tuple[Bound, ...] = ()  # bounds on the value less the behaviour policy's, where asked for
+    believe_gains: tuple[int, ...] = ()  # which of the gains, at most one a side
+    verdict: Verdict | None = None
+    details: Details | None = None
+    provenance: Provenance | None = field(default=None, compare=False)  # equal evaluations say the same, from anywhere
+
+    def __iter__(self) -> Iterator[Bound]:
+        return iter(self.bounds)
+
+    @property
+    def believed(self) -> tuple[Bound, ...]:
+        """The bounds to believe, at most one a side."""
+        return tuple(self.bounds[index] for index in self.believe)
+
+    @property
+    def believed_gains(self) -> tuple[Bound, ...]:
+        """The bounds on the gain to believe, at most one a side."""
+        return tuple(self.gains[index] for index in self.believe_gains)
+
+    def __str__(self) -> str:
+        return visible("\n".join([*(str(bound).splitlines()[0] for bound in self.bounds), self.advice]))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The evaluation that ``to_dict`` made."""
+        parts = {name: _value(value) for name, value in data.items()}
+        return cls(
+            **{
+                **parts,
+                "bounds": tuple(Bound.from_dict(bound) for bound in data["bounds"]),
+                "gains": tuple(Bound.from_dict(bound) for bound in data.get("gains", ())),
+                "summary": Summary.from_dict(data["summary"]),
+                "overlap": Overlap.from_dict(data["overlap"]),
+                **{name: cls.from_dict(data[name]) for name, cls in _OPTIONAL.items() if data.get(name)},
+                "settings": {name: _value(value) for name, value in data["settings"].items()},
+            }
+        )
+
+
+_OPTIONAL: dict[str, type[_Json]] = {
+    "model_check": ModelCheck,
+    "behavior_check": BehaviorCheck,
+    "verdict": Verdict,
+    "details": Details,
+    "provenance": Provenance,
+}
+_NAMES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):  # a NumPy scalar
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_value(item) for item in value)
+    if isinstance(value, str):
+        return _NAMES.get(value, value)
+    return value

@@ -1,0 +1,1 @@
+"""How far a model's value can be from the truth."""

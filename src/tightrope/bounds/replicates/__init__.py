@@ -1,0 +1,1 @@
+"""Bounds read from bootstrap replicates: approximate, right as logs grow."""

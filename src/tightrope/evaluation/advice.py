@@ -1,0 +1,285 @@
+"""Which bound to believe on this data, and why: rules on overlap, tails and skew, in an order fixed beforehand.
+
+Choosing the tightest of many bounds, or the one with the smallest standard error, would void its level: the data sets
+on which an estimator looks best are those that miss what it fears. So estimators and methods come in a fixed order and
+the first that nothing speaks against is named. Two things are read off the values: a bound that says nothing (vacuous,
+infinite) is not believed, and an exact bound that beats the chosen approximate one is preferred to it. The orders and
+the thresholds for skew come from docs/coverage.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+
+from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side, Summary, estimated_behavior
+
+# Of the approximate bounds, by measured error rate where the data are skewed to the unsafe side.
+PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
+EXACT_PREFERENCE = ("betting", "cut", "anderson", "robust", "empirical-bernstein", "hoeffding")
+SHARE_WEIGHTS = ("wis", "pdwis", "dr", "wdr")  # what skews one of them skews all, seen or not
+AGAINST_MODEL = ("model-contradicted", "unseen-pairs", "fragile-pairs", "model-unchecked", "no-correction", "sharp")
+AGAINST_BEHAVIOR = ("behavior-miscalibrated", "behavior-unseen", "behavior-misfit")
+BREAKS_BOOTSTRAP = (
+    "no-overlap",
+    "low-overlap",
+    "one-trajectory",
+    "heavy-tail",
+    "infinite-variance",
+    "mean-ratio",
+    "undefined",
+    "no-spread",
+)
+EXCESS = 0.2  # of the nominal error rate: how much more is worth a warning
+EXCESS_SECOND_ORDER = 0.4  # likewise for methods that correct for skew themselves, which they do only in part
+
+
+def spread_warning(
+    influence: Array, estimate: float, side: Side, confidence: float, *, second_order: bool
+) -> list[str]:
+    """Whether the trajectories' influence values are too alike, or skewed towards the unsafe side.
+
+    Rare trajectories that pull towards the unsafe side are what no resampling of the others reveals. The yardstick is
+    the first Edgeworth term of Student's one-sided interval for a mean, φ(z)(2z² + 1)/6 · skewness/√n (Hall 1992,
+    section 2.6); other intervals and estimators differ in the factor, and a sample's skewness understates the true one.
+    """
+    spread = float(np.sqrt(np.square(influence).mean()))
+    if np.isnan(spread):
+        return ["one-trajectory: without one of the trajectories the estimate is undefined"]
+    if not spread > 1e-12 * abs(estimate):
+        return ["no-spread: all trajectories have the same influence, so the bootstrap sees no uncertainty"]
+    skew = float(np.mean((influence / spread) ** 3))
+    toward = -skew if side == "lower" else skew
+    normal = NormalDist()
+    z = normal.inv_cdf(confidence)
+    excess = normal.pdf(z) * (2 * z * z + 1) / 6 * toward / np.sqrt(len(influence))
+    if excess <= (EXCESS_SECOND_ORDER if second_order else EXCESS) * (1 - confidence):
+        return []
+    where = "low" if side == "lower" else "high"
+    return [
+        f"skew: a few trajectories pull the estimate towards {where} values (skewness {skew:.1f}, n = "
+        f"{len(influence)}); bounds from resampling then err more often than the nominal {1 - confidence:.3g}"
+    ]
+
+
+def advise(
+    bounds: Sequence[Bound], found: Overlap, side: Side, dataset: TrajectoryDataset, *, strict: bool = False
+) -> tuple[str, int | None]:
+    """A line of advice and which bound of this side it points to; None when this data cannot answer."""
+    mine = {i: bound for i, bound in enumerate(bounds) if bound.side == side}
+    exact = _best_exact(mine, dataset)
+    if strict:
+        if exact is not None:
+            return f"Believe {_name(mine[exact])}, which holds at any n: nothing else is strict.", exact
+        computed = any(bound.guarantee == "exact" for bound in mine.values())
+        why = "no exact bound improves on what is possible anyway" if computed else "no exact bound could be computed"
+        return f"This data cannot answer strictly: {why}. What would help: {_help(mine, found, dataset)}.", None
+    sound = _best_sound({i: bound for i, bound in mine.items() if bound.estimator != "mb"}, dataset)
+    if sound is not None:
+        return _believe_approximate(mine, sound, exact, found)
+    why = _why_not(mine)
+    also = f" Without trusting a model: {_name(mine[exact])}." if exact is not None else ""
+    model = _best_sound({i: bound for i, bound in mine.items() if bound.estimator == "mb"}, dataset)
+    if model is not None:
+        return (
+            f"Believe {_name(mine[model])}, if you believe the model: {why}; nothing in the logs contradicts the "
+            f"model, but this bound rests on it alone.{also}",
+            model,
+        )
+    if exact is not None:
+        return f"Believe {_name(mine[exact])}, which holds at any n{why and ': '}{why}.", exact
+    says = "" if why else "no bound improves on what is possible anyway"
+    return f"This data cannot answer: {why}{says}. What would help: {_help(mine, found, dataset)}.", None
+
+
+def _order(dataset: TrajectoryDataset) -> tuple[str, ...]:
+    """Estimators by preference; IS counts from a declared range of the return, PDIS better from one of the rewards."""
+    return ("wdr", "pdwis", "dr", "wis", *(("is", "pdis") if dataset.return_range is not None else ("pdis", "is")))
+
+
+def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
+    """The first exact bound in the fixed order, if it says anything."""
+    exact = [i for i, bound in mine.items() if bound.guarantee == "exact"]
+    places = {i: (_place(mine[i].method, EXACT_PREFERENCE), _place(mine[i].estimator, _order(dataset))) for i in exact}
+    first = min(exact, key=places.__getitem__, default=None)
+    return None if first is None or _has(mine[first], ("vacuous", "mean-ratio", "model-contradicted")) else first
+
+
+def _best_sound(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
+    """The first approximate bound in the fixed order that no warning speaks against."""
+    against = (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, *AGAINST_BEHAVIOR, "skew", "bca-degenerate", "vacuous")
+    skewed = _skewed(mine)
+    sound = [
+        i
+        for i, bound in mine.items()
+        if bound.guarantee == "approximate"
+        and np.isfinite(bound.value)
+        and not _has(bound, against)
+        and bound.estimator not in skewed
+    ]
+    order = _order(dataset)
+    return min(
+        sound, key=lambda i: (_place(mine[i].estimator, order), _place(mine[i].method, PREFERENCE)), default=None
+    )
+
+
+def _skewed(mine: dict[int, Bound]) -> set[str]:
+    """The estimators that skew speaks against: where one bound shows it, its own and all that weigh trajectories alike.
+
+    The data sets on which one of them looks free of it are those that miss the trajectories in question.
+    """
+    seen = {bound.estimator for bound in mine.values() if _has(bound, ("skew",)) and bound.estimator != "mb"}
+    there = {bound.estimator for bound in mine.values()}
+    return (seen | set(SHARE_WEIGHTS)) & there if seen & set(SHARE_WEIGHTS) else seen
+
+
+def _believe_approximate(
+    mine: dict[int, Bound], sound: int, exact: int | None, found: Overlap
+) -> tuple[str, int | None]:
+    chosen, skewed = mine[sound], sorted(_skewed(mine))
+    if exact is not None and (mine[exact].value - chosen.value) * (1 if chosen.side == "lower" else -1) >= 0:
+        return f"Believe {_name(mine[exact])}, which holds at any n and is no looser than {_name(chosen)}.", exact
+    also = f" If it must hold without approximation: {_name(mine[exact])}." if exact is not None else ""
+    out = f" (skew rules out {', '.join(skewed)})" if skewed else ""
+    return (
+        f"Believe {_name(chosen)}: {chosen.n_trajectories} trajectories are worth "
+        f"{found.effective_sample_size[-1]:.0f}, and it is the first choice that no warning speaks against{out}.{also}",
+        sound,
+    )
+
+
+def _why_not(mine: dict[int, Bound]) -> str:
+    """Why no approximate bound is believed; empty when none was asked for."""
+    if any(_has(bound, ("mean-ratio",)) for bound in mine.values()):
+        return (
+            "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the trajectories "
+            "that matter are missing"
+        )
+    approximate = [bound for bound in mine.values() if bound.guarantee == "approximate"]
+    if not approximate:
+        return ""
+    codes = {code for bound in approximate for code in _codes(bound)}
+    broken = [
+        code for code in (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, *AGAINST_BEHAVIOR, "skew", "vacuous") if code in codes
+    ]
+    return f"resampling the weighted logs is not to be trusted here ({', '.join(broken) or 'none of it was computed'})"
+
+
+def _help(mine: dict[int, Bound], found: Overlap, dataset: TrajectoryDataset) -> str:
+    if any(text.startswith("no-overlap") for text in found.warnings):
+        return "logs of a policy that sometimes acts as the candidate does, with its probabilities"
+    ways = "more logs, or logs of a policy closer to the candidate"
+    if any(bound.guarantee == "exact" for bound in mine.values()):
+        return ways
+    if any(bound.behavior is not None for bound in mine.values()):
+        return f"logs with the probabilities of their actions, for an exact bound; {ways}"
+    if dataset.value_range is None:
+        return f"a declared reward_range, for an exact bound; {ways}"
+    if not dataset.horizon_declared:
+        return f"a declared horizon, for an exact bound; {ways}"
+    return f"an exact bound (betting); {ways}"
+
+
+def _codes(bound: Bound) -> set[str]:
+    return {warning.split(":")[0] for warning in bound.warnings}
+
+
+def _has(bound: Bound, codes: Sequence[str]) -> bool:
+    return not _codes(bound).isdisjoint(codes)
+
+
+def _place(method: str, order: Sequence[str]) -> int:
+    return order.index(method) if method in order else len(order)
+
+
+def _name(bound: Bound) -> str:
+    sign = "≥" if bound.side == "lower" else "≤"
+    said = f"{bound.about} {sign} {bound.value:.4g} at {bound.confidence:.4g}, {bound.guarantee}"
+    return f"{bound.estimator} with {bound.method} ({said}{estimated_behavior(bound)})"
+
+
+def reasons(
+    found: Overlap,
+    check: ModelCheck | None,
+    summary: Summary,
+    bounds: Sequence[Bound],
+    behavior: BehaviorCheck | None = None,
+) -> tuple[str, ...]:
+    """The measured quantities that the advice weighs, a line each."""
+    lines = [_overlap_line(found, summary.n_trajectories)]
+    if behavior is not None:
+        lines.append(f"behaviour policy {behavior.summary}; no bound that rests on it is exact")
+    if found.unlogged_mass is not None:
+        lines.append(
+            f"support: {found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
+        )
+    lines += [f"determinism: {text}" for text in found.deterministic]
+    if check is not None:
+        lines.append(_model_line(check))
+        lines += _bias_line(check, bounds, summary)
+    return (*lines, *_sensitivity_line(bounds))
+
+
+def _overlap_line(found: Overlap, n: int) -> str:
+    none = [text for text in found.warnings if text.startswith("no-overlap")]
+    if none:
+        return f"overlap: not measured; {none[0].removeprefix('no-overlap: ')}"
+    tail = "no tail to fit" if found.pareto_k is None else f"tail index {found.pareto_k:.2f}"
+    return (
+        f"overlap: {n} trajectories are worth {found.effective_sample_size[-1]:.1f}; {found.zero_share:.0%} of them "
+        f"the candidate could not have produced; {tail}"
+    )
+
+
+def _model_line(check: ModelCheck) -> str:
+    parts = [f"one-step error {check.training_error:.3g} fitted, {check.held_out_error:.3g} held out"]
+    if np.isfinite(check.correction):
+        parts.append(f"the weighted logs correct it by {check.correction:.3g} ± {check.correction_error:.2g}")
+    if check.unseen_mass is not None:
+        parts.append(f"{check.unseen_mass:.1%} of the candidate's steps on pairs never logged")
+    if check.memory is not None:
+        parts.append(f"a test whether the logged state is all there is gives p = {check.memory:.2g}")
+    if check.misfit is not None:
+        parts.append(f"a test whether residuals still depend on state and action gives p = {check.misfit:.2g}")
+    if check.likelihood_training is not None and check.likelihood_held_out is not None:
+        parts.append(
+            f"weighted negative log-likelihood of a trajectory {check.likelihood_training:.3g} fitted, "
+            f"{check.likelihood_held_out:.3g} held out"
+        )
+    return f"{check.model} model: {'; '.join(parts)}"
+
+
+def _bias_line(check: ModelCheck, bounds: Sequence[Bound], summary: Summary) -> list[str]:
+    """MB's bound, moved by the most that the model's bias can be: "Bootstrapping with Models", after Corollary 2."""
+    if check.bias_bound is None or summary.horizon == 1:  # after one step nothing follows that could be wrong
+        return []
+    mine = [b for b in bounds if b.estimator == "mb" and b.guarantee == "approximate" and np.isfinite(b.value)]
+    moved = [
+        f"{b.method} {b.side} bound {b.value - (1 if b.side == 'lower' else -1) * check.bias_bound:.4g} instead of "
+        f"{b.value:.4g}"
+        for b in mine[:1]
+    ]
+    less = f"; mb less that: {moved[0]}" if moved else ""
+    low, high = summary.return_range or (-np.inf, np.inf)
+    if check.bias_bound >= high - low:
+        less = ": more than the whole range of the return, so it says nothing here"
+    return [
+        "bias: judging by its likelihood of held-out transitions, entropy of the process included, errors in the "
+        f"model's transitions move its value by at most about {check.bias_bound:.4g}, those in its rewards not "
+        f"counted{less}"
+    ]
+
+
+def _sensitivity_line(bounds: Sequence[Bound]) -> list[str]:
+    """What the model does to the estimate that corrects it."""
+    found = {bound.estimator: bound for bound in reversed(bounds) if bound.guarantee == "approximate"}
+    if not {"pdwis", "wdr"} <= found.keys():
+        return []
+    with_model, without = found["wdr"], found["pdwis"]
+    return [
+        f"sensitivity: weighted doubly robust is {with_model.estimate:.4g} ± {with_model.standard_error:.2g} with the "
+        f"model and {without.estimate:.4g} ± {without.standard_error:.2g} without it (pdwis)"
+    ]

@@ -1,0 +1,89 @@
+"""One bound looked into for its report: how its estimator's replicates spread, and which trajectories carry it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tightrope.base.dataset import Array, IntArray
+from tightrope.base.errors import TightropeError, failing, visible
+from tightrope.base.problem import Problem
+from tightrope.base.records import Bound, Details, Influence
+from tightrope.estimators import Estimator
+from tightrope.evaluation.work import Work
+from tightrope.functional.statistic import FittedStatistic
+
+BINS = 40
+FAR = 4.0  # spans of the middle half beyond which a replicate is counted instead of drawn
+MOST_INFLUENTIAL = 5
+ROUNDING = 1e-12
+TINY, HUGE = 1e-307, 1e307  # beyond them differences are no numbers
+
+
+def subject(bounds: Sequence[Bound], believe: Sequence[int]) -> int:
+    """Which bound to look into: the believed one, else the first with replicates, else the first."""
+    drawn = [index for index, bound in enumerate(bounds) if bound.n_resamples is not None]
+    return next(iter([*believe, *drawn, 0]))
+
+
+def details(index: int, estimator: Estimator, work: Work) -> Details:
+    """The details of the bound of this index, whose estimator and side's work these are."""
+    drawn = work.replicates.get(estimator)
+    values = np.empty(0) if drawn is None else drawn.values
+    edges, counts, beyond = _histogram(values[np.isfinite(values)])
+    try:
+        with failing():
+            influential = _influential(estimator, work)
+    except TightropeError:  # the bound stands without them
+        influential = ()
+    return Details(
+        bound=index,
+        edges=edges,
+        counts=counts,
+        n_beyond=beyond,
+        n_undefined=int(np.isnan(values).sum()),
+        influential=influential,
+    )
+
+
+def _histogram(values: Array) -> tuple[tuple[float, ...], tuple[int, ...], int]:
+    """Edges and counts of the bins, and how many values lie far outside them."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not BINS * TINY < largest < HUGE or np.ptp(values) <= max(ROUNDING * largest, BINS * TINY):
+        return (), (), 0  # none, all alike, or no numbers in between to cut at
+    low, high = np.quantile(values, [0.25, 0.75])
+    # Half of them alike, but for rounding: draw all.
+    reach = FAR * (high - low) if high - low > ROUNDING * np.abs(values).max() else np.inf
+    near = values[(values >= low - reach) & (values <= high + reach)]
+    counts, edges = np.histogram(near, bins=BINS)
+    return tuple(map(float, edges)), tuple(map(int, counts)), len(values) - len(near)
+
+
+def _influential(estimator: Estimator, work: Work) -> tuple[Influence, ...]:
+    """The trajectories of the largest absolute influence; none where all are alike or the estimator has no value."""
+    problem, data = work.problem, work.problem.dataset
+    made: FittedStatistic = work.statistics.get(estimator) or work.anchored(estimator)(problem)
+    influence = made.influence() / data.n_trajectories
+    size = np.where(np.isfinite(influence), np.abs(influence), 0.0)
+    if size.max() <= ROUNDING * abs(made.estimate):
+        return ()
+    # Of equals the first: the order must not depend on rounding in the last digits.
+    top = np.argsort(-np.round(size / size.max(), 12), kind="stable")[:MOST_INFLUENTIAL]
+    weights = np.ones((len(top), data.n_trajectories))
+    weights[np.arange(len(top)), top] = 0.0
+    others = made(weights)
+    shares = _shares(problem, top) if getattr(estimator, "uses_ratios", True) else [None] * len(top)
+    assert data.episode_ids is not None
+    return tuple(
+        Influence(visible(str(data.episode_ids[i])), share, float(data.returns[i]), float(influence[i]), float(without))
+        for i, share, without in zip(top, shares, others, strict=True)
+    )
+
+
+def _shares(problem: Problem, episodes: IntArray) -> list[float | None]:
+    """The parts of Σρ that these episodes carry at the last step."""
+    ratios, data = problem.ratios, problem.dataset
+    top = ratios.log_max[-1]
+    total = sum(float(np.exp(ratios.log(start, stop)[:, -1] - top).sum()) for start, stop in data.chunks())
+    return [float(np.exp(ratios.log(int(i), int(i) + 1)[0, -1] - top)) / total for i in episodes]

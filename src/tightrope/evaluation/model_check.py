@@ -1,0 +1,186 @@
+"""How far to trust a model: what it leaves unexplained on data it was not fitted to, weighted towards the candidate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.errors import DataError
+from tightrope.base.problem import Problem
+from tightrope.base.records import ModelCheck
+from tightrope.bounds.model_bias.error import Likelihoods, ModelError, model_error
+from tightrope.estimators.base import Anchor
+from tightrope.estimators.doubly_robust import fold_of, held_out_values, td_errors
+from tightrope.estimators.weighted import PDWIS
+from tightrope.evaluation.overlap import FEW_EFFECTIVE
+from tightrope.functional.statistic import standard_error
+from tightrope.models import Model, PreparedModel, prepared_model
+from tightrope.models import model as find_model
+from tightrope.models.likelihood import log_likelihoods, misfit
+from tightrope.models.tabular.data import TabularData
+
+CONTRADICTED = 3.0  # standard errors between what the model says and what the weighted logs say
+UNSEEN = 0.01  # of the candidate's steps in the model, on pairs never logged
+MOST_STEPS = 20_000  # that the test of memory looks at
+PERMUTATIONS = 99
+REMEMBERS = 1e-4  # a p-value below which the logged state is not all there is
+TINY = 1e-12
+
+
+def check_model(
+    problem: Problem, chosen: str | Model, anchor: Anchor, *, effective: float, folds: int = 5
+) -> ModelCheck:
+    """Compare the model with the logs it was not fitted to.
+
+    The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: minus the model's bias, estimated.
+    With few effective trajectories it is noise and counts for nothing. The plain TD errors, in-sample and held-out,
+    show over-fitting without any ratio, and so do importance-weighted negative log-likelihoods; for discrete states the
+    held-out one bounds what wrong transitions do to the model's value ("Bootstrapping with Models", Corollary 1, of the
+    smoothed model of the other folds, rewards taken as known, without allowance for the sampling error of the
+    likelihood itself); with few effective trajectories it is not given.
+    """
+    data, prepared = problem.dataset, prepared_model(chosen, problem, anchor)
+    shared = td_errors(data, *prepared.control_variates(np.ones(data.n_trajectories)))
+    held_out = td_errors(data, *held_out_values(problem, chosen, anchor, folds))
+    correction, error = _correction(problem, held_out)
+    unseen, fragile = prepared.weak_masses() if isinstance(prepared, TabularData) else (None, None)
+    scale = float(np.std(data.rewards)) or 1.0
+    fitted, unfitted = _likelihood_errors(problem, prepared, folds)
+    result = ModelCheck(
+        model=find_model(chosen, problem).name,
+        correction=correction,
+        correction_error=error,
+        training_error=float(np.sqrt(np.square(shared).mean())),
+        held_out_error=float(np.sqrt(np.square(held_out).mean())),
+        unseen_mass=unseen,
+        fragile_mass=fragile,
+        memory=None if unseen is None else _memory(data, shared),
+        misfit=misfit(prepared),
+        likelihood_training=None if fitted is None else fitted.total,
+        likelihood_held_out=None if unfitted is None else unfitted.total,
+        likelihood_error=None if unfitted is None else unfitted.standard_error,
+        bias_bound=_bias_bound(problem, unfitted) if effective >= FEW_EFFECTIVE else None,
+        residue_free=bool(np.abs(shared).max() <= TINY * max(scale, float(np.abs(data.rewards).max()))),
+    )
+    return ModelCheck(**{**vars(result), "warnings": tuple(_warnings(result, effective))})
+
+
+def _likelihood_errors(
+    problem: Problem, prepared: PreparedModel, folds: int
+) -> tuple[ModelError | None, ModelError | None]:
+    """Importance-weighted negative log-likelihood of the logs, fitted to them and held out from the fit."""
+    data = problem.dataset
+    try:
+        ratios = problem.ratios
+    except DataError:
+        return None, None
+    discrete = isinstance(prepared, TabularData)
+
+    def error(found: tuple[Array, Array]) -> ModelError:
+        return model_error(ratios, Likelihoods(found[0], found[1], discrete), self_normalised=True)
+
+    fitted = log_likelihoods(prepared, np.ones(data.n_trajectories))
+    fold = fold_of(data, folds)
+    if fitted is None or len(np.unique(fold)) < 2:
+        return (error(fitted) if fitted else None), None
+    of_step = np.repeat(fold, data.lengths)
+    steps, starts = np.empty(data.n_steps), np.empty(data.n_trajectories)
+    for k in np.unique(fold):
+        found = log_likelihoods(prepared, (fold != k).astype(np.float64))
+        if found is None:
+            return error(fitted), None
+        steps[of_step == k], starts[fold == k] = found[0][of_step == k], found[1][fold == k]
+    return error(fitted), error((steps, starts))
+
+
+def _bias_bound(problem: Problem, held_out: ModelError | None) -> float | None:
+    """How far wrong transitions can move the model's value, at this likelihood; None where it bounds nothing."""
+    data = problem.dataset
+    if held_out is None or held_out.kind != "bound" or data.step_range is None:
+        return None
+    if not np.isfinite(data.step_range).all():
+        return None
+    return held_out.bias_bound(reward_range=data.step_range, discount=data.discount).value
+
+
+def _memory(data: TrajectoryDataset, deltas: Array) -> float | None:
+    """How likely TD errors that depend this much on the step before would be, were the logged state all there is.
+
+    If the model's states are Markov, what a state-action pair leads to at some time has nothing to do with what led to
+    it: within (pair, time) the errors may be exchanged between predecessors. Their sum of squares between predecessors
+    is held against such permutations, whose distribution is taken as a scaled chi-square with their mean and variance.
+    No importance ratio is needed, so it speaks where overlap is poor. None where there is nothing to exchange.
+    """
+    from scipy.special import chdtrc
+
+    assert data.states is not None
+    assert data.actions is not None
+    (_, state), (levels, action) = (np.unique(part, return_inverse=True) for part in (data.states, data.actions))
+    pair = state * len(levels) + action
+    later = np.flatnonzero(data.times > 0)[:MOST_STEPS]  # before the first step there is nothing to remember
+    _, stratum = np.unique(np.stack([pair[later], data.times[later]]), axis=1, return_inverse=True)
+    stratum = stratum.reshape(-1)
+    _, group = np.unique(np.stack([stratum, pair[later - 1]]), axis=1, return_inverse=True)
+    group = group.reshape(-1)
+    if len(later) == 0 or group.max() == stratum.max():
+        return None
+    counts = np.bincount(stratum)
+    deltas = deltas / (np.abs(deltas).max() or 1.0)  # fourth powers are to come
+    off = deltas[later] - (np.bincount(stratum, weights=deltas[later]) / counts)[stratum]
+    sizes, order, rng = np.bincount(group), np.argsort(stratum, kind="stable"), np.random.default_rng(0)
+
+    def between(errors: Array) -> float:
+        return float(np.sum(np.bincount(group[order], weights=errors, minlength=len(sizes)) ** 2 / sizes))
+
+    seen = between(off[order])
+    shuffled = [between(off[np.lexsort((rng.random(len(off)), stratum))]) for _ in range(PERMUTATIONS)]
+    mean, variance = float(np.mean(shuffled)), float(np.var(shuffled, ddof=1))
+    if variance <= TINY * mean**2:
+        return None
+    return float(chdtrc(2 * mean**2 / variance, 2 * mean * seen / variance))
+
+
+def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
+    """PDWIS of the TD errors in place of the rewards, and its standard error; unknown where there is no overlap."""
+    try:
+        _ = problem.ratios
+    except DataError:
+        return float("nan"), float("nan")
+    # An estimated behaviour policy counts as known here: for a diagnosis its ratios are near enough.
+    data = replace(problem.ratios.dataset, rewards=deltas, reward_range=None, return_range=None)
+    statistic = PDWIS()(Problem(data, problem.policy))
+    return statistic.estimate, standard_error(statistic.influence())
+
+
+def _warnings(check: ModelCheck, effective: float) -> list[str]:
+    warnings = []
+    measured = effective >= FEW_EFFECTIVE and np.isfinite(check.correction)
+    if check.unseen_mass is None and check.misfit is None and not measured:
+        warnings.append("model-unchecked: nothing in the logs could be held against this model")
+    if effective >= FEW_EFFECTIVE and abs(check.correction) > CONTRADICTED * check.correction_error > 0:
+        warnings.append(
+            f"model-contradicted: weighted towards the candidate, the logs differ from the {check.model} model by "
+            f"{check.correction:.3g} ± {check.correction_error:.2g}"
+        )
+    if check.memory is not None and check.memory < REMEMBERS:
+        warnings.append(
+            f"model-contradicted: what follows a logged state depends on what came before it (p = {check.memory:.1g}), "
+            f"so the {check.model} model misses part of the state"
+        )
+    if check.misfit is not None and check.misfit < REMEMBERS:
+        warnings.append(
+            f"model-contradicted: what the {check.model} model leaves over still depends on the state and the "
+            f"action (p = {check.misfit:.1g}): the dynamics, rewards or ends are of another shape"
+        )
+    if check.unseen_mass is not None and check.unseen_mass > UNSEEN:
+        warnings.append(
+            f"unseen-pairs: {check.unseen_mass:.1%} of the candidate's steps in the model fall on pairs never logged"
+        )
+    if check.fragile_mass is not None and check.fragile_mass > UNSEEN:
+        warnings.append(
+            f"fragile-pairs: {check.fragile_mass:.1%} of the candidate's steps in the model fall on pairs held by a "
+            "single trajectory; standard errors do not see how much hangs on it"
+        )
+    return warnings

@@ -1,0 +1,273 @@
+"""How far the logs can be trusted to speak for the candidate: overlap, tails, support."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.checks import check_size, lent, numbers
+from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.errors import DataError, PolicyError
+from tightrope.base.policy import DiscretePolicy, GaussianPolicy
+from tightrope.base.problem import Problem
+from tightrope.base.records import Overlap, Summary
+
+FEW_EFFECTIVE = 10.0  # below this many effective trajectories a bootstrap resamples almost the same few
+HEAVY_SHARE = 0.5
+HEAVY_TAIL = 0.7  # Vehtari et al.: above it, averages of the ratios are unreliable at any practical n
+LARGEST_LOG = 700.0  # a ratio beyond this does not fit a float64
+UNLOGGED = 0.01  # of the candidate's choices in logged states
+MOST_ROWS = 10_000  # logged states in which a policy is asked whether it leaves anything to chance
+MOST_NUMBERS = 1 << 22  # probabilities asked for at once
+MOST_PAIRS = 200_000_000  # of states and actions, of which it is kept whether they were logged
+TAIL_POINTS = 60
+OFF_MEAN = 5.0  # standard errors by which the mean ratio may lie below 1
+FALSE_ALARM = 1e-4  # how often at most true propensities are called too low
+BETS = np.array([0.001, 0.004, 0.016, 0.06, 0.25, 0.5, 0.8, 0.99])
+
+
+def overlap(problem: Problem) -> Overlap:
+    """Effective sample size and heaviest share per step, tail index, support, and what to be warned of.
+
+    Where there are no ratios at all (no behaviour probabilities, no common support) the record says so: a model may
+    still answer.
+    """
+    data = problem.dataset
+    try:
+        ratios = problem.ratios
+    except DataError as error:
+        return _no_overlap(problem, error)
+    sums, squares = np.zeros(data.horizon), np.zeros(data.horizon)
+    final = np.empty(data.n_trajectories)
+    for start, stop in data.chunks():
+        logs = ratios.log(start, stop)
+        final[start:stop] = logs[:, -1]
+        relative = np.exp(logs - ratios.log_max)
+        sums += relative.sum(axis=0)
+        squares += np.square(relative).sum(axis=0)
+    mean, mean_error = _mean_ratio(final)
+    result = Overlap(
+        effective_sample_size=_floats(sums**2 / squares),
+        largest_share=_floats(1.0 / sums),
+        zero_share=float(np.isneginf(final).mean()),
+        pareto_k=pareto_k(final),
+        mean_ratio=mean,
+        mean_ratio_error=mean_error,
+        mean_ratio_evidence=_evidence(final),
+        unlogged_mass=unlogged_mass(problem),
+        infinite_variance=infinite_variance(problem),
+        deterministic=tuple(_deterministic(problem)),
+        tail=_tail(final),
+    )
+    return Overlap(**{**vars(result), "warnings": tuple(_warnings(result, data.n_trajectories))})
+
+
+def _no_overlap(problem: Problem, error: DataError) -> Overlap:
+    if problem.policy is None:  # neither ratios nor a policy to put into a model: nothing can answer
+        raise error
+    horizon, none = problem.dataset.horizon, float("nan")
+    mass = unlogged_mass(problem)
+    told = tuple(_deterministic(problem))
+    return Overlap(
+        (0.0,) * horizon, (none,) * horizon, 1.0, None, none, none, 0.0, mass, False, told, (f"no-overlap: {error}",)
+    )
+
+
+def _deterministic(problem: Problem) -> list[str]:
+    """Which of the two policies leaves nothing to chance in the logged states, and what follows from it."""
+    data, told = problem.dataset, []
+    first = _probs(problem, slice(0, 1))
+    if first is not None:
+        some = _probs(problem, slice(0, min(MOST_ROWS, max(1, MOST_NUMBERS // max(1, first.size)))))
+        if some is not None and (some.max(axis=1) == 1.0).all():
+            told.append(
+                "the candidate leaves nothing to chance: importance sampling can use only the episodes that agree with "
+                "it at every step, and with continuous actions none"
+            )
+    if data.behavior_log_probs is not None and not data.behavior_log_probs.any():
+        told.append(
+            "the behaviour policy leaves nothing to chance: whatever else the candidate may do was never tried, and "
+            "only a model can say what would follow"
+        )
+    return told
+
+
+def _warnings(found: Overlap, n: int) -> list[str]:
+    effective, share = found.effective_sample_size[-1], found.largest_share[-1]
+    warnings = []
+    if effective < FEW_EFFECTIVE:
+        warnings.append(
+            f"low-overlap: {n} trajectories are worth {effective:.1f}; a bootstrap cannot see what they miss"
+        )
+    if share > HEAVY_SHARE and n > 1:
+        warnings.append(f"one-trajectory: a single trajectory carries {share:.0%} of the weight")
+    if found.pareto_k is not None and found.pareto_k > HEAVY_TAIL:
+        warnings.append(f"heavy-tail: the importance ratios have tail index {found.pareto_k:.2f} > {HEAVY_TAIL}")
+    if found.infinite_variance:
+        warnings.append(
+            "infinite-variance: the candidate's variance is at least twice the behaviour policy's in some direction, "
+            "so the ratios have no finite variance and no bootstrap holds"
+        )
+    too_high = found.mean_ratio_evidence > -np.log(FALSE_ALARM)
+    if too_high or 1 - found.mean_ratio > OFF_MEAN * found.mean_ratio_error + 1e-9:
+        average = f"{found.mean_ratio:.3g} ± {found.mean_ratio_error:.2g}"
+        average = average if np.isfinite(found.mean_ratio) else "more than a number can hold"
+        warnings.append(
+            f"mean-ratio: the importance ratios average {average} instead of 1: the behaviour probabilities are wrong, "
+            "or the trajectories that matter are missing"
+        )
+    if found.unlogged_mass is not None and found.unlogged_mass > UNLOGGED:
+        warnings.append(
+            f"unlogged-actions: {found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
+        )
+    return warnings
+
+
+def _floats(values: Array) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+def _mean_ratio(final: Array) -> tuple[float, float]:
+    """The mean of exp(final) and its standard error, without overflow (infinite when it does not fit)."""
+    top, n = float(final.max()), len(final)
+    if top > LARGEST_LOG:
+        return np.inf, np.inf
+    relative, scale = np.exp(final - top), float(np.exp(top))
+    return scale * float(relative.mean()), scale * float(relative.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+
+
+def _evidence(final: Array) -> float:
+    """The log of an e-value against the claim that the ratios exp(final) have mean 1 at most, as true ones do.
+
+    Σ_j w_j Π_i (1 + c_j (ρ_i − 1)) has mean 1 at most under the claim, so it reaches 1/α with probability α at most
+    (Markov's inequality). It rises with every ratio: whatever is noticed at some size of ratios is noticed at any
+    greater one. A standard error has neither virtue.
+    """
+    stay, stake = np.log1p(-BETS), np.log(BETS)
+    wealth = np.array([float(np.logaddexp(a, b + final).sum()) for a, b in zip(stay, stake, strict=True)])
+    return float(np.logaddexp.reduce(wealth) - np.log(len(BETS)))
+
+
+def _tail(final: Array) -> tuple[tuple[float, float], ...]:
+    """The survival function of the final ratios that fit a float64, at places spread evenly over its logarithm."""
+    ordered = np.sort(final[np.isfinite(final) & (final < LARGEST_LOG)])[::-1]
+    if not len(ordered):
+        return ()
+    ranks = np.unique(np.geomspace(1, len(ordered), TAIL_POINTS).round().astype(np.int64))
+    ratios, shares = np.exp(ordered[ranks - 1]), ranks / len(final)
+    return tuple((float(ratio), float(share)) for ratio, share in zip(ratios, shares, strict=True))
+
+
+def pareto_k(log_ratios: Array) -> float | None:
+    """The shape of a generalised Pareto distribution fitted to the largest ratios; None when there are under 21.
+
+    Zhang and Stephens (2009) with the weak prior of Vehtari, Simpson, Gelman, Yao, Gabry, "Pareto Smoothed Importance
+    Sampling" (2024), on the min(n/5, 3√n) largest.
+    """
+    n = len(log_ratios)
+    size = int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
+    if size < 5:
+        return None
+    ordered = np.sort(np.exp(np.maximum(log_ratios - log_ratios.max(), -600.0)))  # below: zero beside the largest
+    tail = ordered[-size:] - ordered[-size - 1]
+    tail = tail[tail > 0]
+    if len(tail) < 5 or tail[0] == tail[-1]:
+        return None
+    m, count = 30 + int(np.sqrt(len(tail))), len(tail)
+    quartile = tail[int(count / 4 + 0.5) - 1]
+    theta = 1 / tail[-1] + (1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))) / (3 * quartile)
+    shape = np.log1p(-theta[:, None] * tail).mean(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        likelihood = count * (np.log(-theta / shape) - shape - 1)
+    likelihood = np.where(np.isfinite(likelihood), likelihood, -np.inf)
+    weight = np.exp(likelihood - likelihood.max())
+    best = float(theta @ weight / weight.sum())
+    fitted = float(np.log1p(-best * tail).mean())
+    return (count * fitted + 10 * 0.5) / (count + 10)
+
+
+def unlogged_mass(problem: Problem) -> float | None:
+    """The candidate's average probability, in logged states, of actions never logged there; None when not countable."""
+    data, policy = problem.dataset, problem.policy
+    states, actions = data.states, data.actions
+    if not isinstance(policy, DiscretePolicy) or states is None or actions is None:
+        return None
+    if states.ndim != 1 or states.dtype.kind not in "iu" or actions.dtype.kind not in "iub":
+        return None
+    known, place = np.unique(states, return_inverse=True)
+    first = _probs(problem, slice(0, 1))
+    width = 0 if first is None else first.size
+    if not width or width * len(known) > MOST_PAIRS:
+        return None
+    listed = (actions >= 0) & (actions < width)  # of others the candidate's probability is 0
+    seen = np.zeros((len(known), width), dtype=bool)
+    seen[place[listed], actions[listed].astype(np.int64)] = True
+    total, size = 0.0, max(1, MOST_NUMBERS // width)
+    for start in range(0, data.n_steps, size):
+        part = slice(start, start + size)
+        probs = _probs(problem, part)
+        if probs is None:
+            return None
+        total += float(probs[~seen[place[part]]].sum())
+    return total / data.n_steps
+
+
+def _probs(problem: Problem, steps: slice) -> Array | None:
+    """The candidate's probabilities of all actions in some logged states, (N, k); None where it cannot list them."""
+    data, policy = problem.dataset, problem.policy
+    if not isinstance(policy, DiscretePolicy) or data.states is None:
+        return None
+    try:
+        return numbers("probs", policy.probs(lent(data.states[steps]), lent(data.times[steps])))
+    except (PolicyError, MemoryError):  # a mixture with a part that cannot; more actions than fit into memory
+        return None
+
+
+def infinite_variance(problem: Problem) -> bool:
+    """Whether E[ρ²] is surely infinite: both policies are known to be Gaussian and 2Σ_b − Σ_e is not positive definite.
+
+    Logged densities alone prove nothing of the kind: those of a uniform policy can be as high, and its ratios bounded.
+    """
+    policy, behavior = problem.policy, problem.dataset.behavior
+    if problem.behavior is not None or not (
+        isinstance(policy, GaussianPolicy) and isinstance(behavior, GaussianPolicy)
+    ):
+        return False
+    if behavior.covariance.shape != policy.covariance.shape:
+        return False
+    room = float(np.linalg.eigvalsh(2 * behavior.covariance - policy.covariance).min())
+    return room <= 1e-12 * float(np.abs(policy.covariance).max())  # rounding must not hide equality
+
+
+def summarize(data: TrajectoryDataset) -> Summary:
+    """What the logs hold, in numbers."""
+    check_size("reward", data.rewards, data.where)
+    returns, n = data.returns, data.n_trajectories
+    return Summary(
+        n_trajectories=n,
+        n_steps=data.n_steps,
+        shortest=int(data.lengths.min()),
+        longest=int(data.lengths.max()),
+        horizon=data.horizon,
+        horizon_declared=data.horizon_declared,
+        discount=data.discount,
+        terminated=int(data.terminated.sum()),
+        reward_seen=(float(data.rewards.min()), float(data.rewards.max())),
+        reward_range=data.reward_range,
+        return_range=data.return_range,
+        return_mean=float(returns.mean()),
+        return_error=float(returns.std(ddof=1) / np.sqrt(n)) if n > 1 else float("inf"),
+        actions=_kind(data.actions),
+        states=_kind(data.states),
+        notes=data.notes,
+        reading=data.reading,
+    )
+
+
+def _kind(values: npt.NDArray[np.generic] | None) -> str:
+    if values is None:
+        return "none"
+    width = values.reshape(len(values), -1).shape[1]
+    if values.dtype.kind == "f":
+        return f"{width} number{'s' if width > 1 else ''}"
+    return f"{len(np.unique(values))} values" if width == 1 else f"{width} integers"

@@ -1,0 +1,117 @@
+"""The answer in words: yes, no, cannot tell, or that these logs cannot answer. It claims no more than its bounds do.
+
+"Yes" (above the threshold) needs a believed lower bound above it, "no" (not above) a believed upper bound below it,
+each at the level of one side. Whatever the value is, the threshold itself included, only one of the two can be wrong,
+so the answer as a whole keeps the level of the believed bounds. That advice chose them is no part of the level: how
+often its choice errs is measured (docs/coverage.md), not proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tightrope.base.records import About, Bound, Verdict
+
+SUBJECTS: dict[About, str] = {"value": "the candidate's value", "gain": "the candidate's gain on the behaviour policy"}
+
+
+def verdict(believed: Sequence[Bound], advice: str, *, threshold: float | None, about: About = "value") -> Verdict:
+    """The verdict of the believed bounds, at most one a side, against the threshold if there is one."""
+    if not believed:
+        return Verdict("broken", "These logs cannot answer", advice, threshold, about)
+    lower = next((bound for bound in believed if bound.side == "lower"), None)
+    upper = next((bound for bound in believed if bound.side == "upper"), None)
+    if threshold is None:
+        return Verdict("bound", _between(lower, upper, about), _promises(believed), None, about)
+    yes = lower is not None and lower.value > threshold
+    no = upper is not None and upper.value < threshold
+    if yes and no:
+        text = f"The two believed bounds contradict each other: {_between(lower, upper, about)}. {_promises(believed)}"
+        return Verdict("cannot tell", _open(threshold, about), text, threshold, about)
+    for answer, bound in (("yes", lower if yes else None), ("no", upper if no else None)):
+        if bound is not None:
+            side = "above" if answer == "yes" else "below"
+            is_so = "above" if answer == "yes" else "not above"  # at the threshold itself "no" is right
+            headline = f"{answer.title()}, at {_level(bound)}: {SUBJECTS[about]} is {is_so} {threshold:.5g}"
+            return Verdict(
+                "yes" if yes else "no",
+                f"{headline} ({bound.guarantee})",
+                f"The {bound.side} bound, {bound.value:.5g}, lies {side} {threshold:.5g} at {_level(bound)} "
+                f"confidence, one-sided. {_promises([bound])}",
+                threshold,
+                about,
+            )
+    return Verdict("cannot tell", _open(threshold, about), _why_open(lower, upper, about), threshold, about)
+
+
+def _open(threshold: float, about: About) -> str:
+    return f"Cannot tell whether {SUBJECTS[about]} is above {threshold:.5g}"
+
+
+def _why_open(lower: Bound | None, upper: Bound | None, about: About) -> str:
+    believed = [bound for bound in (lower, upper) if bound is not None]
+    if len(believed) == 2:
+        return (
+            f"The threshold lies between the bounds: {_between(lower, upper, about)}. More logs, or logs of a policy "
+            f"closer to the candidate, would narrow them. {_promises(believed)}"
+        )
+    (only,) = believed
+    other = "upper" if only.side == "lower" else "lower"
+    return (
+        f"The {only.side} bound, {only.value:.5g}, does not settle it and there is no {other} bound to believe. "
+        f"{_promises(believed)}"
+    )
+
+
+def _between(lower: Bound | None, upper: Bound | None, about: About) -> str:
+    """The bounds as one phrase, with level and side."""
+    if lower is not None and upper is not None:
+        return f"{lower.value:.5g} ≤ {about} ≤ {upper.value:.5g}, each side with {_level(lower)} confidence"
+    only = lower or upper
+    assert only is not None
+    side = "at least" if only.side == "lower" else "at most"
+    subject = SUBJECTS[about].replace("the", "The", 1)
+    return f"{subject} is {side} {only.value:.5g}, with {_level(only)} confidence ({only.guarantee})"
+
+
+def _promises(bounds: Sequence[Bound]) -> str:
+    """What the bounds promise, and what they rest on."""
+    said = [
+        _promise([bound for bound in bounds if bound.guarantee == kind])
+        for kind in ("exact", "approximate")
+        if any(bound.guarantee == kind for bound in bounds)
+    ]
+    model = [bound.side for bound in bounds if _rests_on_model(bound)]
+    if model:
+        said.append(f"The {' and the '.join(model)} bound {'rests' if len(model) == 1 else 'rest'} on a model alone.")
+    estimated = {bound.behavior for bound in bounds if bound.behavior is not None}
+    if estimated:
+        said.append(f"The behaviour policy was estimated from the same logs ({', '.join(sorted(estimated))}).")
+    return " ".join(said)
+
+
+def _rests_on_model(bound: Bound) -> bool:
+    return bound.estimator == "mb" and bound.guarantee == "approximate"
+
+
+def _promise(bounds: Sequence[Bound]) -> str:
+    """What bounds of one kind promise."""
+    error = f"{1 - bounds[0].confidence:.4g}"
+    who = f"The {bounds[0].side} bound is" if len(bounds) == 1 else "Both bounds are"
+    if bounds[0].guarantee == "exact":
+        return (
+            f"{who} exact: the error rate is at most {error} at any number of episodes, if what was declared is true."
+        )
+    doubts = [
+        *(["the model's form is right"] if any(_rests_on_model(bound) for bound in bounds) else []),
+        *(["the estimate of the behaviour policy has the right form"] if any(b.behavior for b in bounds) else []),
+    ]
+    only = f" if {' and '.join(doubts)}" if doubts else ""
+    return (
+        f"{who} approximate: the error rate tends to {error} as the logs grow{only}, with no promise at "
+        f"{bounds[0].n_trajectories} episodes."
+    )
+
+
+def _level(bound: Bound) -> str:
+    return f"{100 * bound.confidence:.6g}%"

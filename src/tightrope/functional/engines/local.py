@@ -1,0 +1,271 @@
+"""Replicates by chunked matrix products in NumPy: draw weights, build columns, multiply, add.
+
+Memory stays bounded whatever n, the horizon and B are: weights live in cache-sized tiles, columns in chunks, sums in
+slabs of replicates. For whole-number weights each column is first rounded to a power-of-two grid so coarse that every
+partial sum is exact in float64; then the order of summation cannot matter and one seed gives the same bits whatever
+the tiles, threads or BLAS. A replicate that drew none of the trajectories that set a column's grid, and is left with
+less weight than the grid resolves, counts as undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from tightrope.base.blas import one_blas_thread
+from tightrope.base.dataset import Array
+from tightrope.base.errors import BoundError
+from tightrope.functional.resampling import BLOCK, WeightScheme
+from tightrope.functional.statistic import Statistic, SumStatistic, centered, standard_error
+
+Precision = Literal["float64", "float32"]
+Progress = Callable[[float], None]
+
+TILE_ROWS = 256  # replicates per tile: 256 x 1024 float64 weights are 2 MB, about a second-level cache
+SQUARE_ROWS = 16  # replicates whose effects on all trajectories of a tile are made at once, at least
+SLAB_BYTES = 32 << 20  # what the (replicates, columns) sums of one slab may take
+RESOLVED = 1e-6  # a denominator that the grid rounds by more than this share leaves its replicate undefined
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """What the approximate bounds work from. NaN marks a replicate whose weights left the estimator undefined."""
+
+    n_trajectories: int
+    estimate: float
+    values: Array  # (B,)
+    leave_one_out: Array | None = None  # (n,)
+    standard_error: float | None = None
+    standard_errors: Array | None = None  # (B,): of each replicate, for the studentized bootstrap
+
+    @property
+    def n_undefined(self) -> int:
+        """How many replicates drew only trajectories of weight zero at some step."""
+        return int(np.isnan(self.values).sum())
+
+    def reflected(self) -> Replicates:
+        """The replicates of minus the value: its lower bound is minus the upper bound."""
+        flipped = None if self.leave_one_out is None else -self.leave_one_out
+        return replace(self, estimate=-self.estimate, values=-self.values, leave_one_out=flipped)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Which weights to draw: everything that decides them, and where to report how far we are."""
+
+    scheme: WeightScheme
+    n_trajectories: int
+    n_resamples: int
+    seed: int
+    progress: Progress | None = None
+
+    def tiles(self, slab: range) -> Iterator[tuple[int, slice, Array]]:
+        """Yield (first trajectory, rows of the slab, weights); the weights are overwritten by the next tile."""
+        n = self.n_trajectories
+        left = self.scheme.start(n, len(slab))
+        buffer = np.empty(min(TILE_ROWS, len(slab)) * min(n, BLOCK))
+        for start in range(0, n, BLOCK):
+            columns = min(BLOCK, n - start)
+            for first in range(0, len(slab), TILE_ROWS):
+                rows = slice(first, min(first + TILE_ROWS, len(slab)))
+                count = rows.stop - rows.start
+                weights = buffer[: count * columns].reshape(count, columns)
+                self.scheme.fill(
+                    weights, left[rows], seed=self.seed, trajectory=start, replicate=slab.start + first, n=n
+                )
+                yield start, rows, weights
+            if self.progress is not None:
+                self.progress((slab.start + len(slab) * (start + columns) / n) / self.n_resamples)
+
+    def slabs(self, bytes_per_row: int) -> list[range]:
+        """Ranges of replicates whose sums fit into SLAB_BYTES together."""
+        size = max(1, SLAB_BYTES // bytes_per_row // TILE_ROWS) * TILE_ROWS
+        return [range(first, min(first + size, self.n_resamples)) for first in range(0, self.n_resamples, size)]
+
+
+@one_blas_thread
+def replicate(
+    statistics: Sequence[Statistic],
+    scheme: WeightScheme,
+    *,
+    n_resamples: int,
+    seed: int,
+    precision: Precision = "float64",
+    standard_errors: bool | Sequence[bool] = False,
+    progress: Progress | None = None,
+) -> list[Replicates]:
+    """Values of several statistics on the same weight rows, drawn once; with standard errors where they are wanted."""
+    wanted = [standard_errors] * len(statistics) if isinstance(standard_errors, bool) else standard_errors
+    n = statistics[0].n_trajectories
+    if n < 2:
+        raise BoundError(f"a bootstrap needs at least two episodes; the logs hold {n}")
+    walk = Walk(scheme, n, n_resamples, seed, progress)
+    draws = scheme.draws(n)
+    asked = list(zip(statistics, wanted, strict=True))
+    sums = [_Sums(s, scheme, precision, with_errors) for s, with_errors in asked if isinstance(s, SumStatistic)]
+    for slab in walk.slabs(8 * max((job.statistic.n_columns for job in sums), default=1)) if sums else []:
+        totals = [np.zeros((len(slab), job.statistic.n_columns)) for job in sums]
+        for start, rows, weights in walk.tiles(slab):
+            for job, total in zip(sums, totals, strict=True):
+                job.add(start, weights, total[rows])
+        for job, total in zip(sums, totals, strict=True):
+            job.values.append(job.value(total))
+        chosen = [(job, total) for job, total in zip(sums, totals, strict=True) if job.wanted]
+        if chosen:
+            slopes = [job.slopes(total) for job, total in chosen]
+            squares = [np.zeros(len(slab)) for _ in chosen]
+            for start, rows, weights in walk.tiles(slab):
+                for (job, _), slope, square in zip(chosen, slopes, squares, strict=True):
+                    job.add_squares(start, weights, slope[rows], square[rows])
+            for (job, _), square in zip(chosen, squares, strict=True):
+                job.errors.append(np.sqrt(square * draws / max(draws - 1, 1)))
+    finished = iter(sums)
+    others = iter(_by_rows([pair for pair in asked if not isinstance(pair[0], SumStatistic)], walk))
+    return [next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else next(others) for s in statistics]
+
+
+class _Sums:
+    """Weighted sums of one statistic's columns, and what came of them."""
+
+    def __init__(self, statistic: SumStatistic, scheme: WeightScheme, precision: Precision, wanted: bool):
+        self.original, self.wanted = statistic, wanted
+        self.statistic = centered(statistic) if precision == "float32" else statistic
+        self.dtype: Any = np.dtype(precision)
+        self.grid: Array | None = None
+        if scheme.integer and precision == "float64":
+            self.grid = _grid(statistic.summary.largest, scheme.max_total(statistic.n_trajectories))
+        self.product = np.empty((TILE_ROWS, self.statistic.n_columns), dtype=self.dtype)
+        self.values: list[Array] = []  # per slab
+        self.errors: list[Array] = []
+        self.block: tuple[int, list[tuple[int, int, Array]]] = (-1, [])
+
+    def add(self, start: int, weights: Array, total: Array) -> None:
+        """Add the weighted sums of one tile to its rows of the total."""
+        weights = weights.astype(self.dtype, copy=False)
+        product = self.product[: len(weights)]
+        for first, last, columns in self._columns(start, weights.shape[1]):
+            np.matmul(weights[:, first - start : last - start], columns, out=product)
+            total += product
+
+    def value(self, total: Array) -> Array:
+        """The statistic of each row of sums; NaN where it is undefined or below what the grid resolves."""
+        values = self.statistic.combine(total)
+        part = self.statistic.fields.get("denominator")
+        if self.grid is not None and part is not None:
+            rounding = np.sqrt(self.original.n_trajectories) * self.grid[part] / _GRID
+            values[(RESOLVED * total[:, part] < rounding).any(axis=1)] = np.nan
+        return values
+
+    def slopes(self, total: Array) -> Array:
+        """The derivative at each row of sums; 0 where the statistic was undefined."""
+        slope = self.statistic.combine.gradient(total)
+        slope[np.isnan(self.values[-1])] = 0.0
+        return slope
+
+    def add_squares(self, start: int, weights: Array, slope: Array, square: Array) -> None:
+        """Add Σ w_i (slope · x_i)², the infinitesimal jackknife's variance under each row of weights."""
+        from tightrope.base.kernels import add_weighted_squares
+
+        size = max(SQUARE_ROWS, self.statistic.n_columns)  # a few at a time stay in the cache; a product needs as many
+        for first, last, columns in self._columns(start, weights.shape[1]):
+            for row in range(0, len(weights), size):
+                rows = slice(row, row + size)
+                effect = slope[rows] @ columns.T
+                add_weighted_squares(weights[rows, first - start : last - start], effect, square[rows])
+
+    def _columns(self, start: int, width: int) -> Iterator[tuple[int, int, Array]]:
+        """The columns of a block, kept while the tiles of this block go by unless they are too wide for that."""
+        if self.block[0] == start:
+            return iter(self.block[1])
+        chunks = ((a, b, self._prepared(c)) for a, b, c in self.statistic.chunks(start, start + width))
+        if 8 * self.statistic.n_columns * width > SLAB_BYTES:
+            return chunks
+        self.block = (start, list(chunks))
+        return iter(self.block[1])
+
+    def _prepared(self, columns: Array) -> Array:
+        if self.grid is None:
+            return columns.astype(self.dtype, copy=False)
+        return (columns + self.grid) - self.grid
+
+    def result(self, scale: float) -> Replicates:
+        estimate = self.original.estimate
+        n = self.original.n_trajectories
+        values = _spread(estimate, np.concatenate(self.values), scale)
+        if not self.errors:
+            return Replicates(n, estimate, values)
+        error = standard_error(self.original.influence())
+        return Replicates(n, estimate, values, None, error, scale * np.concatenate(self.errors))
+
+
+def _by_rows(asked: Sequence[tuple[Statistic, bool]], walk: Walk) -> list[Replicates]:
+    """For statistics that do not reduce to sums: call them on whole weight rows, all on a tile before the next one."""
+    n, scheme = walk.n_trajectories, walk.scheme
+    jobs = [_Rows(statistic, wanted) for statistic, wanted in asked]
+    size = max(1, min(TILE_ROWS, SLAB_BYTES // (8 * n)))
+    for first in range(0, walk.n_resamples if jobs else 0, size):
+        weights = np.empty((min(size, walk.n_resamples - first), n))
+        left = scheme.start(n, len(weights))
+        scheme.fill(weights, left, seed=walk.seed, trajectory=0, replicate=first, n=n)
+        for number, job in enumerate(jobs):
+            job.add(weights, scheme.draws(n))
+            if walk.progress is not None:
+                walk.progress((first + len(weights) * (number + 1) / len(jobs)) / walk.n_resamples)
+    return [job.result(n, scheme.scale(n)) for job in jobs]
+
+
+class _Rows:
+    """One statistic's values, row by row, and its standard errors where it offers them."""
+
+    def __init__(self, statistic: Statistic, standard_errors: bool):
+        self.statistic, self.wanted = statistic, standard_errors
+        self.values: list[Array] = []
+        self.errors: list[Array] = []
+
+    def add(self, weights: Array, draws: int) -> None:
+        """Call it on some rows."""
+        self.values.append(self.statistic(weights))
+        found = _standard_errors(self.statistic, weights, draws) if self.wanted else None
+        self.wanted = found is not None
+        self.errors += [] if found is None else [found]
+
+    def result(self, n: int, scale: float) -> Replicates:
+        estimate = float(self.statistic(np.ones(n)))
+        result = Replicates(n, estimate, _spread(estimate, np.concatenate(self.values), scale))
+        if not self.errors:
+            return result
+        error = _standard_errors(self.statistic, np.ones((1, n)), n)
+        assert error is not None
+        return replace(result, standard_error=float(error[0]), standard_errors=scale * np.concatenate(self.errors))
+
+
+def _standard_errors(statistic: Statistic, weights: Array, draws: int) -> Array | None:
+    """The standard error under each row of weights, where the statistic offers one."""
+    offered: Callable[[Array, int], Array] | None = getattr(statistic, "standard_errors", None)
+    try:
+        return None if offered is None else offered(weights, draws)
+    except BoundError:
+        return None
+
+
+def _spread(estimate: float, values: Array, scale: float) -> Array:
+    """Replicates of fewer draws than trajectories spread too far around the estimate; draw them in."""
+    return values if scale == 1.0 else estimate + scale * (values - estimate)
+
+
+_GRID = 1.5 * 2.0**52
+
+
+def _grid(largest: Array, max_total: int) -> Array:
+    """Adding and subtracting this rounds each column so that weights of up to ``max_total`` sum it without error.
+
+    With u the grid's unit and |x| ≤ largest, every partial sum is a multiple of u below 2^53 u. Twice the largest must
+    fit even where a row is a single draw: only then are both signs rounded alike.
+    """
+    bound = np.maximum(largest * max(max_total, 2), np.finfo(np.float64).tiny)
+    unit = np.exp2(np.ceil(np.log2(bound)) - 52)
+    result: Array = _GRID * unit
+    return result

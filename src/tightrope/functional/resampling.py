@@ -1,0 +1,230 @@
+"""Weight rows: how a replicate weighs the trajectories.
+
+A scheme fills blocks of (replicates, trajectories) weights. Every weight is a function of the seed, the replicate
+and the trajectory's global index (for the multinomial: of its block's), so any chunking gives the same weights and
+more replicates extend the earlier ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tightrope.base.checks import is_number
+from tightrope.base.dataset import Array, IntArray
+from tightrope.base.errors import BoundError, TightropeError
+
+Seed = int | np.random.Generator | np.random.SeedSequence
+
+MOST_RESAMPLES = 10_000_000  # values of all replicates are kept: some 100 bytes each over all estimators
+BLOCK = 1024  # schemes are filled from trajectory indices that are multiples of this
+
+
+class WeightScheme(Protocol):
+    """How to draw rows of weights."""
+
+    @property
+    def integer(self) -> bool:
+        """Whether weights are whole numbers, so that sums can be kept exact."""
+        ...
+
+    @property
+    def second_order(self) -> bool:
+        """Whether replicates are skewed as the estimate is, so that corrections for skewness work."""
+        ...
+
+    def draws(self, n: int) -> int:
+        """How many trajectories a replicate is worth."""
+        ...
+
+    def max_total(self, n: int) -> int:
+        """The largest total a row of whole-number weights can have."""
+        ...
+
+    def scale(self, n: int) -> float:
+        """By how much replicates spread less than the estimate itself would: sqrt(m/n) for m draws out of n."""
+        ...
+
+    def start(self, n: int, rows: int) -> IntArray:
+        """What each row must remember from block to block, (rows,)."""
+        ...
+
+    def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+        """Fill ``out`` (rows, width) for replicates and trajectories counted from the given ones."""
+        ...
+
+    def skip(self, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+        """Make ``left`` what it would be after filling all trajectories before the given one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Multinomial:
+    """n draws with replacement (the paper's Algorithm 1), or ``size`` draws: the m-out-of-n bootstrap."""
+
+    size: int | None = None
+    integer = True
+
+    def __post_init__(self) -> None:
+        if self.size is not None and (not isinstance(self.size, (int, np.integer)) or self.size < 1):
+            raise TightropeError(f"size is {self.size!r}; a resample holds at least one trajectory, and whole ones")
+
+    @property
+    def second_order(self) -> bool:
+        """Only with as many draws as trajectories."""
+        return self.size is None
+
+    def draws(self, n: int) -> int:
+        """The number of draws."""
+        return n if self.size is None else self.size
+
+    def max_total(self, n: int) -> int:
+        """The number of draws."""
+        return self.draws(n)
+
+    def scale(self, n: int) -> float:
+        """sqrt(m/n)."""
+        return float(np.sqrt(self.draws(n) / n))
+
+    def start(self, n: int, rows: int) -> IntArray:
+        """The number of draws, for each row."""
+        return np.full(rows, self.draws(n), dtype=np.int64)
+
+    def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+        """Counts of each trajectory."""
+        from tightrope.base import kernels
+
+        kernels.fill_multinomial(out, left, trajectory // BLOCK, replicate, n, *_key(seed))
+
+    def skip(self, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+        """Take the earlier blocks' draws off."""
+        from tightrope.base import kernels
+
+        kernels.skip_multinomial(left, trajectory // BLOCK, replicate, n, *_key(seed))
+
+
+class _Independent:
+    """Schemes whose weights of different trajectories are independent: nothing to remember."""
+
+    def draws(self, n: int) -> int:
+        """As many as there are."""
+        return n
+
+    def max_total(self, n: int) -> int:
+        """No weight drawn from 32 bits exceeds 13."""
+        return 13 * n
+
+    def scale(self, n: int) -> float:
+        """One."""
+        return 1.0
+
+    def start(self, n: int, rows: int) -> IntArray:
+        """Nothing."""
+        return np.zeros(rows, dtype=np.int64)
+
+    def skip(self, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+        """Nothing to do."""
+
+
+@dataclass(frozen=True)
+class Poisson(_Independent):
+    """Independent Poisson(1) counts: the bootstrap for streams, where n is not known in advance."""
+
+    integer = True
+    second_order = True
+
+    def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+        """Counts of each trajectory."""
+        from tightrope.base import kernels
+
+        kernels.fill_poisson(out, trajectory, replicate, *_key(seed))
+
+
+@dataclass(frozen=True)
+class Bayesian(_Independent):
+    """Dirichlet(1, ..., 1) rows up to their total (Rubin 1981): no replicate leaves a trajectory out."""
+
+    integer = False
+    second_order = False  # exponential weights have skewness 2, counts 1
+
+    def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+        """Exponential weights of mean one."""
+        from tightrope.base import kernels
+
+        kernels.fill_exponential(out, trajectory, replicate, *_key(seed))
+
+
+@dataclass(frozen=True)
+class ModelBootstrap(_Independent):
+    """No weights at all: data simulated from the fitted model, transition by transition, and the model refitted.
+
+    The parametric bootstrap, for the model-based estimator with a tabular model.
+    """
+
+    integer = False
+    second_order = False
+
+    def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+        """There are no weights to fill."""
+        raise TightropeError('resampling="model" simulates from a model instead of weighing trajectories')
+
+
+SCHEMES: dict[str, WeightScheme] = {
+    "multinomial": Multinomial(),
+    "bayesian": Bayesian(),
+    "poisson": Poisson(),
+    "model": ModelBootstrap(),
+}
+
+
+def scheme(resampling: str | WeightScheme) -> WeightScheme:
+    """A scheme by name, or as it is."""
+    if not isinstance(resampling, str) and hasattr(resampling, "fill"):
+        return resampling
+    if resampling not in SCHEMES:
+        raise TightropeError(f"resampling is {resampling!r}; known: {', '.join(SCHEMES)}")
+    return SCHEMES[str(resampling)]
+
+
+def draw_weights(
+    n: int, n_resamples: int, *, rng: Seed, resampling: str | WeightScheme = "multinomial", first: int = 0
+) -> Array:
+    """Weight rows (n_resamples, n) for replicates ``first``, ``first + 1``, ...: what a bound uses, to look at."""
+    chosen = scheme(resampling)
+    check_resamples(n_resamples)
+    out = np.empty((n_resamples, n))
+    chosen.fill(out, chosen.start(n, n_resamples), seed=seed_of(rng), trajectory=0, replicate=first, n=n)
+    return out
+
+
+def check_resamples(n_resamples: Any) -> None:
+    """Refuse a number of replicates that is none, or that would not fit into memory."""
+    if not (is_number(n_resamples) and n_resamples % 1 == 0 and n_resamples >= 1):
+        raise BoundError(f"n_resamples is {n_resamples!r}; it must be a whole number, at least 1")
+    if n_resamples > MOST_RESAMPLES:
+        raise BoundError(
+            f"n_resamples is {n_resamples!r}; at most {MOST_RESAMPLES} are drawn, since all are kept in memory. 2000 "
+            "are usual, and beyond 100000 hardly anything changes"
+        )
+
+
+def leave_one_out_weights(n: int) -> Array:
+    """The jackknife's rows, 1 − I, (n, n)."""
+    return 1.0 - np.eye(n)
+
+
+def seed_of(rng: Seed) -> int:
+    """A 64-bit key: an integer as it is, a generator asked for one."""
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**64, dtype=np.uint64))
+    if isinstance(rng, np.random.SeedSequence):
+        return int(rng.generate_state(1, np.uint64)[0])
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and 0 <= rng < 2**64:
+        return int(rng)
+    raise TightropeError(f"rng is {rng!r}; give a whole number from 0 to 2**64 - 1 or a numpy Generator")
+
+
+def _key(seed: int) -> tuple[Any, Any]:
+    return np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)

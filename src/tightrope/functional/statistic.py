@@ -1,0 +1,326 @@
+"""The one idea: an estimator is a functional of trajectory weights. Read this file first.
+
+Give every logged trajectory a weight and a statistic returns a value. Weights of one give the point estimate,
+multinomial counts the bootstrap, ``1 - I`` the jackknife, Dirichlet rows the Bayesian bootstrap.
+
+Nearly every estimator is more: a smooth function of weighted *sums* over trajectories. Then a bootstrap of B
+replicates is one matrix product, leaving one out is one subtraction, and sums add up over partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.blas import one_blas_thread
+from tightrope.base.checks import numbers
+from tightrope.base.dataset import Array
+from tightrope.base.errors import TightropeError
+
+COLUMN_BYTES = 2 << 20  # what one chunk of columns may take: small enough for the cache, and to be allocated cheaply
+KEPT_BYTES = 16 << 20  # columns up to this size are made once and kept, since several passes go over them
+
+
+class Statistic(Protocol):
+    """A function of trajectory weights; NaN where the weights leave it undefined (0/0)."""
+
+    @property
+    def n_trajectories(self) -> int:
+        """How many weights it takes."""
+        ...
+
+    def __call__(self, weights: npt.ArrayLike) -> Array:
+        """(..., n) weights to (...,) values."""
+        ...
+
+
+@runtime_checkable
+class FittedStatistic(Statistic, Protocol):
+    """A statistic that the bounds can use whole: it also knows its estimate, its jackknife and its influence values.
+
+    One that offers no standard error under given weights raises in ``standard_errors`` and says why.
+    """
+
+    @property
+    def estimate(self) -> float:
+        """The point estimate: all weights one."""
+        ...
+
+    def influence(self) -> Array:
+        """What each trajectory does to the estimate, to first order: (n,), summing to zero."""
+        ...
+
+    def leave_one_out(self) -> Array:
+        """The value without each trajectory in turn, (n,)."""
+        ...
+
+
+def weight_rows(weights: npt.ArrayLike, n: int) -> Array:
+    """Weights as an array (..., n), checked."""
+    rows = numbers("weights", weights, TightropeError)
+    if rows.shape[-1:] != (n,):
+        raise TightropeError(f"weights have shape {rows.shape}; one weight per trajectory, (..., {n}), expected")
+    if not (np.isfinite(rows) & (rows >= 0)).all():
+        raise TightropeError("weights must be finite and ≥ 0")
+    return rows
+
+
+class Combine(Protocol):
+    """A smooth function of weighted column sums, homogeneous of degree 0: doubling all weights changes nothing."""
+
+    def __call__(self, sums: Array) -> Array:
+        """(..., columns) to (...,); NaN where undefined."""
+        ...
+
+    def gradient(self, sums: Array) -> Array:
+        """The derivative by each sum, (..., columns) to (..., columns)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class SumStatistic:
+    """``combine(weights @ columns)``, with the (n, columns) matrix made chunk by chunk, never all at once."""
+
+    n_trajectories: int
+    fields: Mapping[str, slice]  # the columns by name
+    make_columns: Callable[[int, int], Array]  # episodes start..stop to (stop - start, columns)
+    combine: Combine
+
+    @cached_property
+    def n_columns(self) -> int:
+        """How many columns are summed."""
+        return max(int(part.stop) for part in self.fields.values())
+
+    @one_blas_thread
+    def __call__(self, weights: npt.ArrayLike) -> Array:
+        """(..., n) weights to (...,) values; NaN where the weights leave the statistic undefined."""
+        rows = weight_rows(weights, self.n_trajectories)
+        sums = np.zeros((*rows.shape[:-1], self.n_columns))
+        for start, stop, columns in self.chunks():
+            sums += rows[..., start:stop] @ columns
+        return self.combine(sums)
+
+    def chunks(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int, Array]]:
+        """(start, stop, columns) for consecutive episodes, each within COLUMN_BYTES."""
+        size = max(1, COLUMN_BYTES // (8 * self.n_columns))
+        end = self.n_trajectories if stop is None else stop
+        fits = 8 * self.n_columns * self.n_trajectories <= KEPT_BYTES
+        for first in range(start, end, size):
+            last = min(first + size, end)
+            yield first, last, self._kept[first:last] if fits else self.make_columns(first, last)
+
+    @cached_property
+    def _kept(self) -> Array:
+        """Every column."""
+        size = max(1, COLUMN_BYTES // (8 * self.n_columns))
+        columns = np.empty((self.n_trajectories, self.n_columns))
+        for first in range(0, self.n_trajectories, size):
+            last = min(first + size, self.n_trajectories)
+            columns[first:last] = self.make_columns(first, last)
+        return columns
+
+    @cached_property
+    def summary(self) -> ColumnSummary:
+        """Sums and sizes of all columns, from one pass."""
+        sums, low, high = (np.zeros(self.n_columns) for _ in range(3))
+        for _, _, columns in self.chunks():
+            sums += columns.sum(axis=0)
+            np.minimum(low, columns.min(axis=0), out=low)
+            np.maximum(high, columns.max(axis=0), out=high)
+        return ColumnSummary(sums, low, high)
+
+    @property
+    def estimate(self) -> float:
+        """The point estimate: all weights one."""
+        return float(self.combine(self.summary.sums))
+
+    def influence(self) -> Array:
+        """What each trajectory does to the estimate, to first order: (n,), summing to zero.
+
+        n · ∇combine · x_i; the infinitesimal jackknife's ingredients.
+        """
+        return self._influence
+
+    @cached_property
+    @one_blas_thread
+    def _influence(self) -> Array:
+        slope = self.combine.gradient(self.summary.sums)
+        parts = [columns @ slope for _, _, columns in self.chunks()]
+        result: Array = self.n_trajectories * np.concatenate(parts)
+        return result
+
+    @one_blas_thread
+    def leave_one_out(self) -> Array:
+        """The value without each trajectory in turn, (n,): its own sums subtracted, no second fit.
+
+        Where one trajectory makes up nearly all of a column, subtraction would leave only rounding errors; those few
+        are summed afresh.
+        """
+        total = self.summary.sums
+        result = np.concatenate([self.combine(total - columns) for _, _, columns in self.chunks()])
+        for index in self._dominant():
+            weights = np.ones(self.n_trajectories)
+            weights[index] = 0.0
+            result[index] = self(weights)
+        return result
+
+    def _dominant(self) -> set[int]:
+        """Trajectories that make up nearly all of a column without negative entries (a denominator)."""
+        sums, low, high = self.summary.sums, self.summary.low, self.summary.high
+        alone = np.flatnonzero((low >= 0) & (sums > 0) & (sums - high < DOMINANT * sums))
+        if not len(alone):
+            return set()
+        return {
+            start + int(index)
+            for start, _, columns in self.chunks()
+            for index in np.flatnonzero((columns[:, alone] == high[alone]).any(axis=1))
+        }
+
+
+DOMINANT = 1e-5  # a trajectory with all but this share of a column is left out by summing the others
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """One pass over the columns: what the point estimate and exact sums need."""
+
+    sums: Array  # (columns,)
+    low: Array  # (columns,): the lowest value, 0 included
+    high: Array  # (columns,): the highest value, 0 included
+
+    @property
+    def largest(self) -> Array:
+        """The largest absolute value of each column."""
+        return np.maximum(-self.low, self.high)
+
+
+def standard_error(influence: Array) -> float:
+    """√(Σ ψ_i² / n(n−1)): for a mean, s/√n."""
+    n = len(influence)
+    return float(np.sqrt(np.square(influence).sum() / (n * (n - 1)))) if n > 1 else float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class RatioSum:
+    """constant + Σ_k c_k · N_k / D_k, over columns (D_1..D_K, N_1..N_K): every importance-sampling estimator is one.
+
+    IS and PDIS have K = 1 and D = 1 (the weight total); WIS one ratio; PDWIS one per time step.
+    """
+
+    coefficients: Array  # (K,)
+    constant: float = 0.0
+
+    @property
+    def fields(self) -> dict[str, slice]:
+        """Names of the columns."""
+        k = len(self.coefficients)
+        return {"denominator": slice(0, k), "numerator": slice(k, 2 * k)}
+
+    def __call__(self, sums: Array) -> Array:
+        """(..., 2K) to (...,); NaN where a denominator is zero."""
+        below, above = self._parts(sums)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = above / below
+        value: Array = self.constant + ratio @ self.coefficients
+        return np.where(np.isfinite(value), value, np.nan)
+
+    def gradient(self, sums: Array) -> Array:
+        """(..., 2K) to (..., 2K)."""
+        below, above = self._parts(sums)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_numerator = self.coefficients / below
+            by_denominator = -by_numerator * above / below
+        return np.concatenate([by_denominator, by_numerator], axis=-1)
+
+    def _parts(self, sums: Array) -> tuple[Array, Array]:
+        return sums[..., self.fields["denominator"]], sums[..., self.fields["numerator"]]
+
+
+FLOAT32_RESOLVED = 0.01  # of the average denominator: below it float32 has lost too many digits
+
+
+@dataclass(frozen=True, eq=False)
+class CenteredRatioSum:
+    """A RatioSum over columns (1, D/D̄ − 1, (N − θD)/D̄s): small numbers, for float32 without losing digits.
+
+    N/D = θ + s Σw(N − θD)/D̄s / (Σw + Σw(D/D̄ − 1)), with θ and D̄ of the full data and s the size of N − θD: rewards
+    come in any unit, and float32 ends at 1e±38.
+    """
+
+    coefficients: Array  # (K,)
+    constant: float
+    ratios: Array  # (K,): θ
+    sizes: Array  # (K,): s, powers of two
+
+    @property
+    def fields(self) -> dict[str, slice]:
+        """Names of the columns."""
+        k = len(self.coefficients)
+        return {"total": slice(0, 1), "denominator": slice(1, k + 1), "numerator": slice(k + 1, 2 * k + 1)}
+
+    def __call__(self, sums: Array) -> Array:
+        """(..., 2K+1) to (...,); NaN where a denominator is zero or too small for float32."""
+        total, below, above = (sums[..., part] for part in self.fields.values())
+        below = total + below
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(below > FLOAT32_RESOLVED * total, self.ratios + self.sizes * (above / below), np.nan)
+        value: Array = self.constant + ratio @ self.coefficients
+        return value
+
+    def gradient(self, sums: Array) -> Array:
+        """(..., 2K+1) to (..., 2K+1)."""
+        total, below, above = (sums[..., part] for part in self.fields.values())
+        below = total + below
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_numerator = self.coefficients * self.sizes / below
+            by_denominator = -by_numerator * above / below
+        by_total = by_denominator.sum(axis=-1, keepdims=True)
+        return np.concatenate([by_total, by_denominator, by_numerator], axis=-1)
+
+
+def centered(statistic: SumStatistic) -> SumStatistic:
+    """The same statistic over centred columns; only sums of ratios have this form."""
+    combine = statistic.combine
+    if not isinstance(combine, RatioSum):
+        raise TightropeError('precision="float32" needs an estimator that is a sum of ratios; use "float64"')
+    below, above = combine._parts(statistic.summary.sums)
+    average = below / statistic.n_trajectories
+    theta = above / below
+
+    def parts(columns: Array) -> tuple[Array, Array]:
+        denominator, numerator = combine._parts(columns)
+        return denominator / average - 1.0, (numerator - theta * denominator) / average
+
+    largest = np.max([np.abs(parts(columns)[1]).max(axis=0) for _, _, columns in statistic.chunks()], axis=0)
+    sizes = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1.0))))
+
+    def make_columns(start: int, stop: int) -> Array:
+        denominator, numerator = parts(statistic.make_columns(start, stop))
+        return np.hstack([np.ones((stop - start, 1)), denominator, numerator / sizes])
+
+    shifted = CenteredRatioSum(combine.coefficients, combine.constant, theta, sizes)
+    return SumStatistic(statistic.n_trajectories, shifted.fields, make_columns, shifted)
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryValues:
+    """Independent values X_i ≥ 0, one per trajectory, with V = origin + sign · E[X]: what exact bounds need.
+
+    Concentration inequalities are not functionals of weights: they need each value by itself and a declared range.
+    """
+
+    values: Array  # (n,), all ≥ 0
+    origin: float
+    sign: float  # +1: a lower bound on E[X] is a lower bound on V; -1: an upper one
+    ceiling: float | None  # the largest value X can take, where max_ratio was declared
+    missing: str = ""  # why there is no ceiling
+
+    @property
+    def estimate(self) -> float:
+        """The mean, mapped back to the value's scale."""
+        return self.origin + self.sign * float(self.values.mean())

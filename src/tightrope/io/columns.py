@@ -1,0 +1,288 @@
+"""The columns of a long-format table, sorted by episode and step, each checked as it is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.checks import check_finite, check_labels, reads_as_number
+from tightrope.base.dataset import Array, BoolArray, IntArray
+from tightrope.base.errors import DataError
+from tightrope.io.aliases import ROLES, ColumnMap, assign, missing
+from tightrope.io.episodes import find_episodes, is_one_step, without_last_rows
+
+Values = npt.NDArray[Any]
+
+
+class Columns:
+    """A pyarrow table taken column by column; ``broken`` says of unreadable columns why, in case one is needed."""
+
+    def __init__(
+        self, table: Any, broken: Mapping[str, str], given: ColumnMap | None = None, one_step: bool | None = None
+    ):
+        self.table, self.broken, self.given = table, broken, given or {}
+        self.names = [*table.column_names, *broken]
+        self.n_rows: int = table.num_rows
+        self.roles = assign(self.names, given)
+        self.said: list[str] = []  # what was taken for what
+        self.taken: set[str] = set()
+        self.order: IntArray | None = None
+        self.where = _row  # rows are named by episode and step as soon as these are known
+        if self.name("reward") is None:
+            raise missing("reward", self.names)
+        for role in ("episode", "t", "reward"):
+            if self.name(role) is not None:
+                self.say(f"{role}: {self.name(role)!r}")
+        self.one_step = is_one_step(self, one_step)
+        episodes, self.last_rows = without_last_rows(self, find_episodes(self, self.one_step))
+        self.ids, self.code, self.steps = episodes.ids, episodes.code, episodes.steps
+        self.order, self.offsets, self.where = episodes.order, episodes.offsets, episodes.where
+
+    def say(self, text: str) -> None:
+        """Note what was taken for what."""
+        if text not in self.said:
+            self.said.append(text)
+
+    def name(self, role: str) -> str | None:
+        """The one column that plays a role."""
+        return self.roles[role][0] if self.roles[role] else None
+
+    def unsaid(self, role: str) -> bool:
+        """Whether the user says that the logs have no such column."""
+        return role in self.given and self.given[role] is None
+
+    # -- one column --------------------------------------------------------------------------------------------
+
+    def raw(self, name: str) -> Values:
+        """A column as a NumPy array, (N,) or (N, width) where it holds lists, without missing values."""
+        self.taken.add(name)
+        if name in self.broken:
+            raise DataError(self.broken[name])
+        column = self.table[name]
+        if column.null_count:
+            self._refuse_missing(name, np.asarray(column.is_null()))
+        values = self._vectors(name, column) if _is_list(column.type) else self._scalars(name, column)
+        return values if self.order is None else values[self.order]
+
+    def _refuse_missing(self, name: str, rows: BoolArray) -> None:
+        first = int(np.argmax(rows if self.order is None else rows[self.order]))
+        raise DataError(f"column {name!r} has no value (missing or NaN) at {self.where(first)}; every row needs one")
+
+    def _scalars(self, name: str, column: Any) -> Values:
+        try:
+            values: Values = _without_decimals(column).to_numpy()
+        except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's own errors are among these
+            raise DataError(f"column {name!r} cannot be read: {error}") from error
+        if values.dtype.kind != "O":
+            return values
+        kinds = {type(value) for value in values}
+        if kinds != {str}:
+            raise DataError(
+                f"column {name!r} holds {', '.join(sorted(kind.__name__ for kind in kinds))}; numbers, text or "
+                "lists of numbers, all of one length, are expected"
+            )
+        return values.astype(str)
+
+    def _vectors(self, name: str, column: Any) -> Values:
+        import pyarrow.compute as pc
+
+        lengths = np.asarray(pc.list_value_length(column))
+        odd = lengths != lengths[0]
+        if odd.any() or lengths[0] == 0:
+            row = int(np.argmax(odd))
+            raise DataError(
+                f"column {name!r} holds lists of different lengths or empty ones: {lengths[0]} in row 0, "
+                f"{lengths[row]} in row {row}; every row needs the same number of components"
+            )
+        flat = pc.list_flatten(column)
+        if _is_list(flat.type):
+            raise DataError(f"column {name!r} holds lists within lists; every row needs a plain list of numbers")
+        if flat.null_count:
+            hidden = np.asarray(flat.is_null()).reshape(len(lengths), -1)
+            self._refuse_missing(name, np.logical_or.reduce(hidden, axis=1))
+        return self._scalars(name, flat).reshape(len(lengths), -1)
+
+    def integers(self, role: str) -> IntArray:
+        """A column of whole numbers."""
+        name = self.name(role)
+        assert name is not None
+        values = self.raw(name)
+        if values.dtype.kind not in "iuf" or values.ndim != 1:
+            raise DataError(f"column {name!r} must hold whole numbers; it holds {_example(values)}")
+        wide = values.astype(np.float64)  # a half float would not hold the limit
+        whole = (np.abs(wide) < 2.0**53) & (wide == np.floor(wide))
+        if not whole.all():
+            row = int(np.argmin(whole))
+            raise DataError(f"column {name!r} must hold whole numbers; it is {values[row]} at {self.where(row)}")
+        return values.astype(np.int64)
+
+    def flag(self, role: str) -> BoolArray:
+        """A column of true and false."""
+        name = self.name(role)
+        assert name is not None
+        values = self.raw(name)
+        if values.dtype.kind not in "iubf" or values.ndim != 1:
+            raise DataError(f"column {name!r} must hold true or false; it holds {_example(values)}")
+        known = np.isin(values, (0, 1))
+        if not known.all():
+            row = int(np.argmin(known))
+            raise DataError(f"column {name!r} must hold true or false; it is {values[row]} at {self.where(row)}")
+        return values.astype(bool)
+
+    def floats(self, name: str) -> Array:
+        """A column of finite numbers."""
+        values = self.numbers(name)
+        check_finite(f"column {name!r}", values, self.where)
+        return values
+
+    def numbers(self, name: str, kinds: str = "iufb") -> Array:
+        """A column of numbers, one in each row."""
+        values = self.raw(name)
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        if values.ndim != 1:
+            raise DataError(f"column {name!r} holds lists of {values.shape[1]}; one number per row is expected")
+        if values.dtype.kind not in kinds:
+            row = next((i for i, value in enumerate(values) if not reads_as_number(str(value))), 0)
+            raise DataError(
+                f"column {name!r} must hold numbers; it holds {_example(values[row:])} at {self.where(row)}"
+            )
+        return values.astype(np.float64)
+
+    # -- what the dataset is made of -----------------------------------------------------------------------------
+
+    def rewards(self) -> Array:
+        """The rewards."""
+        name = self.name("reward")
+        assert name is not None
+        return self.floats(name)
+
+    def vector(self, role: str, *, labels: bool = False) -> Values | None:
+        """A state or an action: one column, or several side by side; None when the logs have neither."""
+        names = self.roles[role]
+        if not names:
+            return None
+        values = self._beside(names) if self._in_parts(role) else self._single(names[0], labels)
+        width = "" if values.ndim == 1 else f", {values.shape[1]} components"
+        self.say(f"{role}: {quoted(names)}{width}")
+        return values
+
+    def _in_parts(self, role: str) -> bool:
+        """Whether there is one column for each component (obs_0, obs_1), or a list of columns was asked for."""
+        if role in self.given:
+            return not isinstance(self.given[role], str)
+        return self.roles[role][0] not in ROLES[role]
+
+    def _beside(self, names: tuple[str, ...]) -> Array:
+        parts = [self._single(name, False).astype(np.float64) for name in names]
+        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+    def _single(self, name: str, labels: bool) -> Values:
+        """A column as labels (whole numbers, or text where that makes sense) or as numbers."""
+        values = self.raw(name)
+        if values.ndim == 2:
+            return self._lists(name, values, labels)
+        if values.dtype.kind == "U" and labels:
+            check_labels(f"column {name!r}", values, self.where)
+            return values
+        if values.dtype.kind in "ib" or (values.dtype.kind == "u" and values.max(initial=0) < 2**63):
+            return values.astype(np.int64)
+        return values if values.dtype.kind == "u" else self.floats(name)
+
+    def _lists(self, name: str, values: Values, labels: bool) -> Values:
+        if values.dtype.kind not in "iufb":
+            raise DataError(f"column {name!r} holds lists of {values.dtype.name}; lists of numbers are expected")
+        if values.dtype.kind != "f" and (labels or values.shape[1] == 1):
+            whole = values if values.dtype.kind == "u" and values.max() >= 2**63 else values.astype(np.int64)
+            return whole[:, 0] if values.shape[1] == 1 else whole
+        numbers = values.astype(np.float64)
+        check_finite(f"column {name!r}", numbers, self.where)
+        return numbers
+
+    def final(self) -> Values | None:
+        """The state after each episode's last step, where the logs carry next states or last observations."""
+        if (self.last_rows >= 0).all():
+            with self._at(self.last_rows):
+                return self.vector("state")
+        values = self.vector("next_state")
+        return None if values is None else values[self.offsets[1:] - 1]
+
+    @contextmanager
+    def _at(self, rows: IntArray) -> Iterator[None]:
+        """Take these rows of the table instead of the steps."""
+        kept = self.order, self.where
+        self.order, self.where = rows, lambda row: _row(int(rows[row]))
+        try:
+            yield
+        finally:
+            self.order, self.where = kept
+
+    # -- ends ----------------------------------------------------------------------------------------------------
+
+    def ends(self, role: str) -> BoolArray:
+        """A flag per episode, set on its last row only; nothing may follow it."""
+        name = self.name(role)
+        if name is None:
+            return np.zeros(len(self.ids), dtype=bool)
+        early = self.flag(role)
+        last = self.offsets[1:] - 1
+        ends = early[last]
+        early[last] = False
+        if early.any():
+            row = int(np.argmax(early))
+            raise DataError(
+                f"column {name!r} is set at {self.where(row)}, but the episode goes on after it; drop the rows "
+                "that follow, or give them an episode of their own"
+            )
+        has_last = self.last_rows >= 0
+        if has_last.any():
+            with self._at(self.last_rows[has_last]):
+                ends[has_last] |= self.flag(role)
+        self.say(f"{role}: {name!r}")
+        return ends
+
+    def unused(self) -> list[str]:
+        """Columns taken for nothing so far."""
+        return [name for name in self.names if name not in self.taken]
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _without_decimals(column: Any) -> Any:
+    """Whole decimals as integers, others as the nearest floats; as text where numbers would merge what differs."""
+    import pyarrow as pa
+
+    if not pa.types.is_decimal(column.type):
+        return column
+    if column.type.scale <= 0:
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:  # beyond 64 bits
+            return column.cast(pa.string())
+    text = column.cast(pa.string())  # read from there it is the nearest float; a cast of decimals rounds otherwise
+    numbers = text.cast(pa.float64())
+    return numbers if len(numbers.unique()) == len(text.unique()) else text
+
+
+def quoted(names: Sequence[str]) -> str:
+    """A few names, for people."""
+    shown = [repr(name) for name in names]
+    return ", ".join(shown) if len(shown) <= 6 else f"{shown[0]} … {shown[-1]}"
+
+
+def _row(row: int) -> str:
+    """A row by its place in the source, where episode and step are not known yet."""
+    return f"row {row} (counted from 0)"
+
+
+def _example(values: Values) -> str:
+    kind = "text" if values.dtype.kind == "U" else values.dtype.name
+    return f"{kind} such as {str(values[0])!r}"

@@ -1,0 +1,66 @@
+"""The dictionaries of Open Bandit Pipeline and SCOPE-RL, recognised by their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tightrope.base.checks import check_unmasked, first_masked
+from tightrope.base.errors import DataError
+
+_SCOPE = ("n_trajectories", "step_per_trajectory", "state", "action", "reward", "done")
+
+
+def is_obp(source: Mapping[Any, Any]) -> bool:
+    """Open Bandit Pipeline: rounds of one step; the propensity is ``pscore``, the state ``context``."""
+    return {"n_rounds", "action", "reward"} <= set(source)
+
+
+def is_scope(source: Mapping[Any, Any]) -> bool:
+    """SCOPE-RL: trajectories of one length, one after the other in flat arrays."""
+    return set(_SCOPE) <= set(source)
+
+
+def scope_columns(source: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """SCOPE-RL's arrays as columns, each trajectory cut after its first ``done``.
+
+    It records a fixed number of steps even after an episode's end, and sets ``done`` and ``terminal`` on the last
+    one; a ``done`` before that comes from the environment and is an end for good.
+    """
+    check_unmasked("done", source["done"])
+    try:
+        n, length = int(source["n_trajectories"]), int(source["step_per_trajectory"])
+        done = np.asarray(source["done"], dtype=bool)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"n_trajectories, step_per_trajectory and done do not read as SCOPE-RL's: {error}") from error
+    if n < 1 or length < 1 or done.shape != (n * length,):
+        raise DataError(
+            f"done has shape {done.shape}; n_trajectories={n} times step_per_trajectory={length} rows are expected"
+        )
+    grid = done.reshape(n, length)
+    before = np.cumsum(grid, axis=1) - grid  # ends before this step
+    kept = (before == 0).ravel()
+    last = np.zeros((n, length), dtype=bool)
+    last[:, -1] = True
+    columns: dict[str, Any] = {
+        "episode": np.repeat(np.arange(n), length)[kept],
+        "t": np.tile(np.arange(length), n)[kept],
+        "terminated": (grid & ~last).ravel()[kept],
+    }
+    for name in ("state", "action", "reward", "pscore"):
+        if source.get(name) is None:
+            continue
+        masked = first_masked(source[name]) is not None  # perhaps after an episode's end, where it means nothing
+        values = np.ma.array(source[name]) if masked else np.asarray(source[name])
+        if values.shape[:1] != kept.shape:
+            raise DataError(f"{name} has shape {values.shape}; {n * length} rows are expected")
+        columns[name] = values[kept]
+    if "pscore" in columns and columns["pscore"].ndim == 2 and columns["pscore"].shape[1] > 1:
+        raise DataError(
+            f"pscore has shape {columns['pscore'].shape}, one number for each component of the action; give the "
+            "density of the whole action, their product where components are drawn independently"
+        )
+    left = f"; {(~kept).sum()} rows after an episode's end were left out" if not kept.all() else ""
+    return columns, (f"trajectories, as SCOPE-RL holds them{left}",)

@@ -1,0 +1,162 @@
+"""Where episodes begin and end in a table: by an episode column, by flags that end them, or one in each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.checks import check_finite
+from tightrope.base.dataset import BoolArray, IntArray
+from tightrope.base.errors import DataError
+from tightrope.io.aliases import ONE_STEP, fix, missing
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tightrope.io.columns import Columns
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """The rows of a table in order of episode and step."""
+
+    ids: npt.NDArray[Any]  # (n,)
+    code: IntArray  # (N,): which episode each row belongs to
+    steps: IntArray  # (N,)
+    order: IntArray | None  # the row of the table that each row is; None: as they are
+
+    @property
+    def offsets(self) -> IntArray:
+        """Where each episode starts, and the end, (n+1,)."""
+        return np.append(np.flatnonzero(np.diff(self.code, prepend=-1)), len(self.code)).astype(np.int64)
+
+    def where(self, row: int) -> str:
+        """A row by episode and step."""
+        return f"episode {self.ids[self.code[row]]}, step {self.steps[row]}"
+
+
+def is_one_step(columns: Columns, asked: bool | None) -> bool:
+    """Whether each row is an episode: as asked, else where a bandit's names are there and nothing speaks of time."""
+    if asked is not None:
+        return asked
+    if any(columns.roles[role] for role in ("episode", "t", "next_state", "terminated", "truncated", "done", "last")):
+        return False
+    return any(name in ONE_STEP for role in ("behavior_prob", "reward") for name in columns.roles[role])
+
+
+def find_episodes(columns: Columns, one_step: bool) -> Episodes:
+    """Order the rows; every episode must count its steps from 0 without a gap."""
+    n = columns.n_rows
+    if one_step:
+        columns.say("every row is an episode of one step, which then ended for good")
+        return Episodes(np.arange(n), np.arange(n), np.zeros(n, dtype=np.int64), None)
+    ids, code = _codes(columns)
+    order: IntArray | None = None
+    if columns.name("t") is not None:
+        steps = columns.integers("t")
+        if (np.diff(code) < 0).any() or ((np.diff(code) == 0) & (np.diff(steps) < 0)).any():
+            order = np.lexsort((steps, code))
+            code, steps = code[order], steps[order]
+    else:
+        if not columns.unsaid("t") and columns.name("episode") is not None:
+            raise missing("t", columns.names)
+        columns.say("t: the order of the rows")
+        if (np.diff(code) < 0).any():
+            order = np.argsort(code, kind="stable")
+            code = code[order]
+        starts = np.flatnonzero(np.diff(code, prepend=-1))
+        steps = np.arange(n) - np.repeat(starts, np.diff(np.append(starts, n)))
+    found = Episodes(ids, code, steps, order)
+    _check_steps(found, columns.name("t") or "t")
+    return found
+
+
+def _codes(columns: Columns) -> tuple[npt.NDArray[Any], IntArray]:
+    """Which episode each row belongs to."""
+    name = columns.name("episode")
+    if name is not None:
+        episode = columns.raw(name)
+        if episode.ndim != 1:
+            raise DataError(f"column {name!r} holds lists; an episode's name is one number or text")
+        check_finite(f"column {name!r}", episode, columns.where)
+        return np.unique(episode, return_inverse=True)
+    ends = _ends(columns)
+    columns.say("episode: rows in the order they have, cut after each flagged end")
+    code = np.concatenate([[0], np.cumsum(ends[:-1])])
+    return np.arange(code[-1] + 1), code
+
+
+def _ends(columns: Columns) -> BoolArray:
+    """Where rows in order are to be cut; refused unless the flags tell of every end."""
+    flags = [role for role in ("terminated", "truncated", "done", "last") if columns.name(role) is not None]
+    told = "done" in flags or "last" in flags or {"terminated", "truncated"} <= set(flags)
+    if not flags or not (told or columns.unsaid("episode")):
+        error = missing("episode", columns.names)
+        hint = ""
+        if flags:
+            hint = (
+                f". {columns.name(flags[0])!r} alone does not tell where other episodes end; if it does, say so: "
+                'columns={"episode": None} (--column episode=)'
+            )
+        elif columns.name("t") is None:
+            hint = ". If every row is an episode of its own (a bandit's logs): one_step=True (--one-step)"
+        raise DataError(f"{error}{hint}")
+    ends: BoolArray = np.logical_or.reduce([columns.flag(role) for role in flags])
+    return ends
+
+
+def _check_steps(found: Episodes, column: str) -> None:
+    offsets = found.offsets
+    expected = np.arange(len(found.code)) - np.repeat(offsets[:-1], np.diff(offsets))
+    wrong = np.flatnonzero(found.steps != expected)
+    if not len(wrong):
+        return
+    row = int(wrong[0])
+    episode, seen, wanted = found.ids[found.code[row]], found.steps[row], expected[row]
+    if seen < 0:
+        raise DataError(f"episode {episode}, step {seen}, column {column!r}: steps count from 0")
+    if seen < wanted:
+        raise DataError(
+            f"episode {episode}, step {seen}, column {column!r}: this step is there more than once; keep one row of "
+            "each step, and give every episode its own name"
+        )
+    hint = "; steps count from 0" if wanted == 0 else ""
+    raise DataError(f"episode {episode}, step {wanted}, column {column!r}: this step is missing{hint}")
+
+
+def without_last_rows(columns: Columns, found: Episodes) -> tuple[Episodes, IntArray]:
+    """Leave out the rows that hold an episode's last observation and no step (RLDS); and where those were, -1 for none.
+
+    By its definition the action and reward of such a row mean nothing. One with a reward is refused: whoever wrote it
+    may have meant a step.
+    """
+    name = columns.name("last")
+    rows = np.full(len(found.ids), -1)
+    if name is None:
+        return found, rows
+    order = np.arange(columns.n_rows) if found.order is None else found.order
+    last = columns.flag("last")[order]
+    early = last.copy()
+    early[found.offsets[1:] - 1] = False
+    if early.any():
+        raise DataError(
+            f"column {name!r} is set at {found.where(int(np.argmax(early)))}, but the episode goes on after it"
+        )
+    reward = columns.name("reward")
+    if reward is not None:
+        paid = np.flatnonzero(last & (columns.raw(reward)[order] != 0))
+        if len(paid):
+            raise DataError(
+                f"column {reward!r} is not 0 at {found.where(int(paid[0]))}, where {name!r} is set: such a row holds "
+                "the last observation and no step. If here it is a step like the others, say so: "
+                f"{fix('done', name)}; otherwise set its reward to 0"
+            )
+    alone = last & (found.steps == 0)
+    if alone.any():
+        raise DataError(f"{found.where(int(np.argmax(alone)))} holds a last observation only; leave this episode out")
+    rows[found.code[last]] = order[last]
+    columns.say(f"last: {name!r}; {last.sum()} rows with an episode's last observation are no steps and were left out")
+    return Episodes(found.ids, found.code[~last], found.steps[~last], order[~last]), rows

@@ -1,0 +1,135 @@
+"""Minari datasets, from HDF5 or Arrow. Propensities can only be in ``infos``, which start with the reset's."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.checks import check_unmasked
+from tightrope.base.errors import DataError
+from tightrope.io.buffers import flat, joined
+
+PREFIX = "minari:"
+
+Values = npt.NDArray[Any]
+
+
+def recognised(source: Any) -> bool:
+    """``minari:ID``, the folder of a dataset, or the dataset itself."""
+    if isinstance(source, (str, os.PathLike)):
+        return str(source).startswith(PREFIX) or _data_folder(source) is not None
+    return hasattr(source, "iterate_episodes") and hasattr(source, "episode_indices")
+
+
+def columns(source: Any) -> dict[str, Any]:
+    """The steps of all episodes, and every number per step in ``infos`` as ``infos/NAME``."""
+    try:
+        dataset = _open(source) if isinstance(source, (str, os.PathLike)) else source
+        expected = int(dataset.total_steps)
+        parts = _collect(dataset.iterate_episodes())
+    except DataError:
+        raise
+    except Exception as error:  # whatever a missing, cut or corrupted file makes Minari and h5py raise
+        raise DataError(f"{source} cannot be read as a Minari dataset: {type(error).__name__}: {error}") from error
+    made = {name: joined(name, arrays) for name, arrays in parts.items()}
+    if len(made["rewards"]) != expected:
+        raise DataError(
+            f"{source}: {len(made['rewards'])} steps were found where the dataset says {expected}; record it again"
+        )
+    return made
+
+
+def _data_folder(path: str | os.PathLike[str]) -> Path | None:
+    """The folder with a dataset's metadata: the one named, or ``data`` in it."""
+    for folder in (Path(path), Path(path) / "data"):
+        try:
+            if (folder / "metadata.json").is_file():
+                return folder
+        except (OSError, ValueError):  # too long a name, a null character
+            return None
+    return None
+
+
+def _open(source: str | os.PathLike[str]) -> Any:
+    try:
+        import minari
+    except ImportError as error:
+        raise DataError(f'reading {source} needs Minari ({error}): pip install "tightrope[minari]"') from error
+    if str(source).startswith(PREFIX):
+        from minari.storage.local import get_dataset_path
+
+        source = get_dataset_path(str(source).removeprefix(PREFIX))
+    folder = _data_folder(source)
+    if folder is None:
+        raise DataError(
+            f"no Minari dataset at {source}; see which there are: minari list local, and download others first"
+        )
+    told = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
+    if "observation_space" not in told or "action_space" not in told:
+        raise DataError(
+            f"{source} names an environment instead of its spaces; Minari would have to run that environment. Load it "
+            "yourself and pass the MinariDataset"
+        )
+    return minari.MinariDataset(folder)
+
+
+def _collect(episodes: Iterable[Any]) -> dict[str, list[Values]]:
+    """The columns of each episode; an info that some of them lack is NaN there."""
+    made = [_steps(episode) for episode in episodes]
+    if not made:
+        raise DataError("the Minari dataset is empty: it holds no episodes")
+    names = dict.fromkeys(name for each in made for name in each)
+    return {name: [each.get(name, np.full(len(each["t"]), np.nan)) for each in made] for name in names}
+
+
+def _steps(episode: Any) -> dict[str, Values]:
+    steps = len(episode.rewards)
+    observations = flat(f"observations of episode {episode.id}", episode.observations)
+    for name in ("actions", "rewards", "terminations", "truncations"):
+        check_unmasked(f"{name} of episode {episode.id}", getattr(episode, name))
+    made = {
+        "episode": np.full(steps, int(episode.id)),
+        "t": np.arange(steps),
+        "observations": observations[:-1],
+        "next_observations": observations[1:],
+        "actions": _actions(episode.actions),
+        "rewards": np.asarray(episode.rewards),
+        "terminations": np.asarray(episode.terminations),
+        "truncations": np.asarray(episode.truncations),
+    }
+    for name, values in made.items():
+        if len(values) != steps:
+            raise DataError(f"episode {episode.id} has {len(values)} {name} for {steps} rewards")
+    for name, values in _numbers(episode.infos or {}, "infos/"):
+        if len(values) in (steps, steps + 1):  # the first of steps + 1 is the reset's, before any action
+            made[name] = values[len(values) - steps :]
+    return made
+
+
+def _actions(actions: Any) -> Values:
+    if isinstance(actions, (dict, tuple)):
+        raise DataError("actions are dictionaries or tuples, of which no policy's probability is known; flatten them")
+    return np.asarray(actions)
+
+
+def _numbers(infos: dict[str, Any], prefix: str) -> Iterator[tuple[str, Values]]:
+    """One number per step, wherever it is nested."""
+    for name, values in infos.items():
+        if isinstance(values, dict):
+            yield from _numbers(values, f"{prefix}{name}/")
+            continue
+        check_unmasked(f"{prefix}{name}", values)
+        try:
+            found = np.asarray(values)
+        except ValueError:  # ragged
+            continue
+        if found.ndim == 2 and found.shape[1] == 1:
+            found = found[:, 0]
+        if found.ndim == 1 and found.dtype.kind in "iufb":
+            yield f"{prefix}{name}", found

@@ -1,0 +1,190 @@
+"""Anything tabular to a pyarrow table: Parquet and CSV files, pandas, polars, pyarrow, a mapping of arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tightrope.base.errors import DataError
+from tightrope.io.aliases import ColumnMap
+from tightrope.io.csv_files import read_csv
+
+SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".csv": "CSV"}
+
+
+def to_table(source: Any) -> Any:
+    """A pyarrow table with at least one row."""
+    table, broken = to_parts(source)
+    for why in broken.values():
+        raise DataError(why)
+    return table
+
+
+def to_parts(source: Any, given: ColumnMap | None = None) -> tuple[Any, dict[str, str]]:
+    """A pyarrow table with at least one row, and why each column left out of it does not convert."""
+    import pyarrow as pa
+
+    broken: dict[str, str] = {}
+    if isinstance(source, (str, os.PathLike)):
+        table, label = _read_file(Path(source), given or {}), str(source)
+    elif isinstance(source, pa.Table):
+        table, label = source, "the table"
+    elif isinstance(source, Mapping):
+        (table, broken), label = _from_columns(source), "the mapping"
+    elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "columns"):
+        (table, broken), label = _from_frame(source), "the frame"
+    else:
+        raise _unknown(source)
+    if table.num_rows == 0 and not broken:
+        raise DataError(f"{label} is empty: it holds no rows")
+    twice = {name for name in table.column_names if table.column_names.count(name) > 1}
+    if twice:
+        raise DataError(f"{label} has more than one column named {', '.join(sorted(twice))}")
+    return table, broken
+
+
+def _unknown(source: Any) -> DataError:
+    return DataError(
+        f"source is a {type(source).__name__}; give a path to a Parquet or CSV file, a pandas, polars or pyarrow "
+        "table, a mapping of column names to arrays, a Minari dataset, d3rlpy episodes or a Stable-Baselines3 "
+        "rollout buffer"
+    )
+
+
+def _read_file(path: Path, given: ColumnMap) -> Any:
+    import pyarrow as pa
+
+    kind = SUFFIXES.get(path.suffix.lower())
+    if not os.path.isfile(path):
+        raise DataError(f"{path}: {'a folder, not a file' if os.path.isdir(path) else 'no such file'}")
+    if kind is None:
+        raise DataError(f"{path}: the name must end in {', '.join(SUFFIXES)} to say what the file is")
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+        _check_head(path, kind, head)
+        table = _parquet(path) if kind == "Parquet" else read_csv(path, given)
+        str(table.column_names)  # names that are not text fail here
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path} cannot be read as {kind}, which its name says it is: {error}") from error
+    return table
+
+
+def _check_head(path: Path, kind: str, head: bytes) -> None:
+    if not head:
+        raise DataError(f"{path} is empty")
+    parquet = head.startswith(b"PAR1")
+    if kind == "CSV" and parquet:
+        raise DataError(f"{path} is a Parquet file, not the CSV file its name says; rename it to end in .parquet")
+    if kind == "CSV" and b"\0" in head:
+        raise DataError(f"{path} is not the CSV file its name says: it is not UTF-8 text; save it as UTF-8 CSV")
+    if kind == "Parquet" and not parquet:
+        raise DataError(
+            f"{path} is not the Parquet file its name says; if it is CSV, rename it to end in .csv, otherwise write it "
+            "again"
+        )
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        return file.read()
+
+
+def _from_columns(columns: Mapping[Any, Any]) -> tuple[Any, dict[str, str]]:
+    import pyarrow as pa
+
+    arrays: dict[str, Any] = {}
+    broken: dict[str, str] = {}
+    for name, values in columns.items():
+        if values is None:
+            continue
+        try:
+            arrays[str(name)] = _to_array(values)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            broken[str(name)] = f"column {str(name)!r} {_why(values, error)}"
+    lengths = {name: len(array) for name, array in arrays.items()}
+    usual = max(lengths.values(), key=list(lengths.values()).count, default=0)
+    for name, length in lengths.items():  # settings and tables beside the steps are common in dictionaries
+        if length != usual:
+            broken[name] = f"columns differ in length: {name!r} has {length} rows, most have {usual}"
+            del arrays[name]
+    return pa.table(arrays), broken
+
+
+def _to_array(values: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    if _has_masked_rows(values):
+        return pa.array([row.tolist() if isinstance(row, np.ma.MaskedArray) else row for row in values])
+    given = values if isinstance(values, np.ma.MaskedArray) else _whole(values, np.asarray(values))
+    if not isinstance(given, np.ma.MaskedArray):
+        given = given.astype(given.dtype.newbyteorder("="), copy=False)
+    if given.ndim == 2 and given.shape[1] and given.dtype.kind in "iufb":
+        return pa.FixedSizeListArray.from_arrays(pa.array(given.ravel()), given.shape[1])
+    if given.ndim != 1:
+        raise DataError(
+            f"has shape {given.shape}; (rows,) or (rows, components) of numbers is expected: flatten it, "
+            'or leave it out: columns={"state": None}'
+        )
+    return pa.array(given.tolist() if given.dtype.kind == "O" else given)
+
+
+def _whole(values: Any, given: Any) -> Any:
+    """Python's whole numbers as 64-bit ones: of some beyond 63 bits NumPy makes doubles, which merges them."""
+    if given.ndim != 1 or given.dtype.kind not in "fO" or not given.size:
+        return given
+    if not all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):
+        return given
+    for kind in (np.int64, np.uint64):
+        if np.iinfo(kind).min <= min(values) and max(values) <= np.iinfo(kind).max:
+            return np.array(list(values), dtype=kind)
+    largest = max(values, key=abs)
+    raise DataError(f"holds whole numbers that no 64-bit number holds, such as {largest}; give them as text")
+
+
+def _has_masked_rows(values: Any) -> bool:
+    """Whether rows are masked arrays of their own, whose masks a conversion as a whole would lose."""
+    in_rows = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
+    return in_rows and getattr(values, "ndim", 1) > 0 and any(isinstance(row, np.ma.MaskedArray) for row in values)
+
+
+def _from_frame(frame: Any) -> tuple[Any, dict[str, str]]:
+    import pyarrow as pa
+
+    if any(isinstance(name, str) and "\0" in name for name in getattr(frame, "columns", ())):
+        raise DataError("a column's name holds a null character, over which polars ends the process; rename it")
+    try:
+        if not (hasattr(frame, "iloc") and any(_has_masked_rows(frame[name]) for name in frame.columns)):
+            return pa.table(frame), {}
+        columns = {name: frame[name].to_numpy() for name in frame.columns}
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # Find the columns that do not convert, so that an error can name them.
+        try:
+            columns = {name: frame[name].to_numpy() for name in frame.columns}
+        except (AttributeError, KeyError, TypeError):
+            raise _unknown(frame) from None
+    return _from_columns(columns)
+
+
+def _why(values: Any, error: Exception) -> str:
+    """What is wrong with a column that does not convert."""
+    if isinstance(error, DataError):
+        return str(error)
+    names = [type(value).__name__ for value in values]
+    row = next((i for i, name in enumerate(names) if name != names[0]), 0)
+    if row == 0:
+        return f"does not convert to numbers or text: {error}"
+    return (
+        f"holds mixed types: {values[0]!r} ({names[0]}) in row 0 and {values[row]!r} ({names[row]}) in row {row}; use "
+        "one type for all rows"
+    )

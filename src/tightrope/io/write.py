@@ -1,0 +1,170 @@
+"""A dataset back to a long-format Parquet or CSV file, as ``read`` reads it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.errors import DataError
+
+NO_FILE = "it is a device, a pipe or a socket; give the name of a file"
+_OPEN = ("/dev/fd/", "/dev/std", "/proc/")  # lead to what is open, perhaps to a file that has no name any more
+
+
+def write(dataset: TrajectoryDataset, path: str | os.PathLike[str]) -> None:
+    """Write one row per step. The file appears whole or not at all.
+
+    Episodes that were cut off are written as such, so reading them again takes ``incomplete="terminate"``.
+    """
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    target = Path(path)
+    writers: dict[str, Callable[[Any, Any], Any]] = {
+        ".parquet": pyarrow.parquet.write_table,
+        ".csv": pyarrow.csv.write_csv,
+    }
+    if target.suffix not in writers:
+        raise DataError(f"{target}: the name must end in {' or '.join(writers)}")
+    if dataset.n_dropped:
+        were = "episode was" if dataset.n_dropped == 1 else "episodes were"
+        raise DataError(
+            f'{dataset.n_dropped} {were} left out of this dataset for being cut off (incomplete="drop"), and no file '
+            "would say so: exact bounds on it would be wrong. Write the logs as they were read without that"
+        )
+    table = pa.table(_columns(dataset))
+    replace_file(target, lambda temporary: writers[target.suffix](table, temporary))
+
+
+def replace_file(target: Path, make: Callable[[str], Any]) -> None:
+    """Make a file beside ``target`` and rename it into place, so that a failure leaves what was there.
+
+    A symbolic link stays one: its target is written. What is neither a file nor a new name is refused.
+    """
+    real = _destination(target)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name[:32]}.")
+        os.close(handle)
+    except OSError as error:
+        raise DataError(f"{target} cannot be written: {error}") from error
+    try:
+        make(temporary)
+        os.chmod(temporary, _mode(real))  # mkstemp's file is its owner's alone
+        os.replace(temporary, real)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise DataError(f"{target} cannot be written: {error}; what was there is as it was") from error
+        raise
+
+
+def write_text(target: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    check_writable(target)
+    replace_file(target, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
+
+
+def check_writable(target: Path) -> None:
+    """Refuse a path that cannot be written, before the work whose result would go there."""
+    real = _destination(target)
+    if not real.parent.is_dir():
+        raise DataError(f"{target} cannot be written: there is no folder {real.parent}; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=real.parent):
+            pass
+    except OSError as error:
+        raise DataError(f"{target} cannot be written: {error}") from error
+
+
+def _destination(target: Path) -> Path:
+    """The file that a path leads to, links followed; a new name or a regular file, never a device, pipe or folder."""
+    real, found = Path(os.path.realpath(target)), None
+    try:
+        found = real.stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # too long a name, a link to itself, a null character
+        raise DataError(f"{target} cannot be written: {error}") from error
+    why = "" if found is None else _why_not(real, found)
+    if os.path.abspath(target).startswith(_OPEN):
+        why = NO_FILE
+    if why:
+        raise DataError(f"{target} cannot be written: {why}")
+    return real
+
+
+def _why_not(real: Path, found: os.stat_result) -> str:
+    """Why what is there is not to be written over; empty where it may be."""
+    if stat.S_ISDIR(found.st_mode):
+        return "it is a folder; give the name of a file in it"
+    if not stat.S_ISREG(found.st_mode):
+        return NO_FILE
+    if not os.access(real, os.W_OK):
+        return "it is read-only"
+    return "it is where the answer is printed; give another file" if _is_printed_to(found) else ""
+
+
+def _is_printed_to(found: os.stat_result) -> bool:
+    """Whether a file is what stdout or stderr are redirected to."""
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), found):
+                return True
+    return False
+
+
+def _mode(real: Path) -> int:
+    """The rights of the file that is replaced, or those of a new one."""
+    try:
+        return stat.S_IMODE(real.stat().st_mode)
+    except FileNotFoundError:
+        current = os.umask(0)
+        os.umask(current)
+        return 0o666 & ~current
+
+
+def _columns(data: TrajectoryDataset) -> dict[str, Any]:
+    assert data.episode_ids is not None
+    ended, cut = np.zeros((2, data.n_steps), dtype=bool)
+    ended[data.offsets[1:] - 1] = data.terminated if data.cut is None else data.terminated & ~data.cut
+    columns: dict[str, Any] = {"episode": np.repeat(data.episode_ids, data.lengths), "t": data.times}
+    for name, prefix, values in (
+        ("state", "obs", data.states),
+        ("action", "action", data.actions),
+        ("next_state", "next_obs", _following(data)),
+    ):
+        if values is None:
+            continue
+        if values.ndim == 1:
+            columns[name] = values
+        else:
+            columns |= {f"{prefix}_{i}": values[:, i] for i in range(values.shape[1])}
+    columns["reward"] = data.rewards
+    for name, logs in (("behavior_log_prob", data.behavior_log_probs), ("eval_log_prob", data.eval_log_probs)):
+        if logs is not None:
+            columns[name] = logs
+    columns["terminated"] = ended
+    if data.cut is not None:
+        cut[data.offsets[1:] - 1] = data.cut
+        columns["truncated"] = cut
+    return columns
+
+
+def _following(data: TrajectoryDataset) -> Any:
+    """The state after every step, (N, ...), where that after the last one is known: a model counts it."""
+    if data.final_states is None or data.states is None:
+        return None
+    following = np.roll(data.states, -1, axis=0)
+    following = following.astype(np.promote_types(following.dtype, data.final_states.dtype))
+    following[data.offsets[1:] - 1] = data.final_states
+    return following

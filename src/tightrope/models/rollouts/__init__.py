@@ -1,0 +1,1 @@
+"""Models that step: fitted transitions, simulated forward."""

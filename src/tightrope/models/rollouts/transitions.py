@@ -1,0 +1,152 @@
+"""Logs as transitions of a continuous state: numbers for regression, and the shapes that users' functions expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.checks import check_size, lent, numbers
+from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
+from tightrope.base.errors import DataError
+
+Anything = npt.NDArray[Any]
+Outcome = Callable[[Anything, Anything, Anything, IntArray], Any]  # (states, actions, next_states, t) -> (K,)
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """The logs with their states as rows of numbers, and the state after each step where the logs hold it.
+
+    The state after the last step of an episode is known where ``final_states`` holds it; otherwise that transition is
+    left out. Rewards and ends are known for every step.
+    """
+
+    data: TrajectoryDataset
+    states: Array  # (N, d)
+    next_states: Array  # (N, d); 0 where unknown
+    known: BoolArray  # (N,): whether the next state is
+    actions: Anything  # (N,) or (N, k), as logged
+    levels: IntArray | None  # the discrete actions logged, rising; None when actions are continuous
+    whole: bool  # whether states are handed out as the integers they were logged as
+
+    @classmethod
+    def of(cls, data: TrajectoryDataset, *, discrete_states: bool = False) -> Transitions:
+        """Take the logs apart; refuse states and actions that are not numbers."""
+        states = _matrix(data.states, discrete_states)
+        if data.actions is None or data.actions.dtype.kind not in "iubf" or data.actions.ndim > 2:
+            held = "none" if data.actions is None else f"{data.actions.dtype} of shape {data.actions.shape}"
+            raise DataError(f"actions must be integers (N,) or floats (N, k) for this model; the logs hold {held}")
+        check_size("state", states, data.where)
+        check_size("action", data.actions, data.where)
+        discrete = bool(data.discrete_actions)
+        if discrete and data.actions.ndim != 1:
+            raise DataError(f"discrete actions have shape {data.actions.shape}; one integer per step is expected")
+        following, known = _following(data, states)
+        levels = np.unique(data.actions).astype(np.int64) if discrete else None
+        assert data.states is not None
+        whole = discrete_states and data.states.dtype.kind != "f"
+        return cls(data, states, following, known, data.actions, levels, whole)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a state has."""
+        return int(self.states.shape[1])
+
+    @property
+    def ends(self) -> Array:
+        """1 for the step that ended its episode for good, else 0, (N,)."""
+        ends = np.zeros(self.data.n_steps)
+        ends[self.data.offsets[1:] - 1] = self.data.terminated
+        return ends
+
+    def of_survivors(self) -> Transitions:
+        """The same with moves of those alone that went on: where ends are drawn apart, no other state is acted in."""
+        return replace(self, known=self.known & (self.ends == 0))
+
+    def as_logged(self, states: Array) -> Anything:
+        """States (K, d) in the shape of the logs: (K,) where those hold one number per step."""
+        assert self.data.states is not None
+        shaped = states.reshape(len(states), *self.data.states.shape[1:])
+        return np.rint(shaped).astype(self.data.states.dtype) if self.whole else shaped
+
+    def as_action(self, actions: Anything, count: int) -> Anything:
+        """What a policy returned, in the shape of the logs' actions."""
+        shape = (count, *self.actions.shape[1:])
+        if np.size(actions) != np.prod(shape):
+            raise DataError(f"the policy's actions have shape {np.shape(actions)}; {shape}, as the logs, is expected")
+        return np.asarray(actions).reshape(shape)
+
+    def encode(self, actions: Anything) -> Array:
+        """Actions as numbers, (K, w): as they are, or one column per discrete action but the first logged."""
+        if self.levels is None:
+            return np.asarray(actions, dtype=np.float64).reshape(len(actions), -1)
+        place = np.searchsorted(self.levels, actions).clip(max=len(self.levels) - 1)
+        unseen = self.levels[place] != actions
+        if unseen.any():
+            raise DataError(
+                f"the candidate takes action {actions[np.argmax(unseen)]}, which the logs do not hold (they hold "
+                f"{', '.join(map(str, self.levels))}): a regression cannot know what follows it. Use a simulator, or a "
+                "tabular model with a choice for unseen pairs"
+            )
+        columns: Array = (place[:, None] == np.arange(1, len(self.levels))).astype(np.float64)
+        return columns
+
+    def action_names(self) -> list[str]:
+        """Names of the encoded columns, for messages."""
+        if self.levels is not None:
+            return [f"action = {level}" for level in self.levels[1:]]
+        return [f"action {k}" for k in range(self.encode(self.actions[:1]).shape[1])]
+
+
+def outcome(name: str, function: Outcome, *arguments: Any) -> Array:
+    """What a user's function says of K transitions, (K,); refuses other shapes and what is not a finite number."""
+    values = numbers(name, function(*(lent(each) for each in arguments)), DataError)
+    count = len(arguments[0])
+    if values.shape != (count,):
+        raise DataError(f"{name} returned shape {values.shape}; one number per transition, ({count},), is expected")
+    if not np.isfinite(values.sum()) and not np.isfinite(values).all():  # the sum is the cheap way to see that all are
+        bad = ~np.isfinite(values)
+        row = int(np.argmax(bad))
+        raise DataError(f"{name} returned {values[row]} for state {arguments[0][row]}; a finite number is expected")
+    return values
+
+
+def _matrix(states: Anything | None, discrete: bool) -> Array:
+    if states is None:
+        raise DataError("the logs hold no states: this model needs a number, or a row of numbers, per step")
+    if states.dtype.kind not in "iubf" or states.ndim > 2:
+        raise DataError(
+            f"states are {states.dtype} of shape {states.shape}; this model needs numbers, (N,) or (N, d). Discrete "
+            "states belong in a tabular model"
+        )
+    if states.ndim == 1 and states.dtype.kind != "f" and not discrete:
+        raise DataError(
+            f"states are one {states.dtype} per step: names of discrete states belong in a tabular model; if they are "
+            "quantities, give them as floats"
+        )
+    if states.dtype.kind in "iu" and (states.min() < -(2**53) or states.max() > 2**53):
+        raise DataError(f"state {states.max()} is beyond 2^53, where floats have gaps; number states from 0")
+    return states.astype(np.float64, copy=False).reshape(len(states), -1)
+
+
+def _following(data: TrajectoryDataset, states: Array) -> tuple[Array, BoolArray]:
+    """The state after each step, and whether the logs hold it."""
+    following, known = np.empty_like(states), np.ones(len(states), dtype=np.bool_)
+    following[:-1] = states[1:]
+    last = data.offsets[1:] - 1
+    final = np.full((len(last), states.shape[1]), np.nan)
+    if data.final_states is not None:
+        try:
+            final = data.final_states.astype(np.float64).reshape(final.shape)
+        except ValueError as error:
+            raise DataError(
+                f"final_states are {data.final_states.dtype} of shape {data.final_states.shape}; rows like those of "
+                f"states are expected: {error}"
+            ) from error
+    known[last] = np.isfinite(final).all(axis=1)
+    following[last] = np.where(known[last][:, None], final, 0.0)
+    return following, known

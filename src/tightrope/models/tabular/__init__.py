@@ -1,0 +1,1 @@
+"""Models that count: states and actions with labels."""

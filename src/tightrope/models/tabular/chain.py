@@ -1,0 +1,111 @@
+"""What of a tabular model does not change with the weights: who met what and when, where the candidate can get to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.dataset import Array, IntArray
+
+if TYPE_CHECKING:
+    from tightrope.models.tabular.data import TabularData
+
+Index = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Meetings:
+    """Which trajectory met each kind of step, sorted by kind: counting then only reads."""
+
+    edges: IntArray  # (K+1,)
+    members: Index  # (N,)
+
+    @classmethod
+    def of(cls, kinds: Index, trajectories: IntArray, n_kinds: int) -> Meetings:
+        """Trajectory ``trajectories[i]`` met kind ``kinds[i]``."""
+        order = np.argsort(kinds, kind="stable")
+        edges = np.searchsorted(kinds[order], np.arange(n_kinds + 1))
+        return cls(edges, trajectories[order].astype(np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """The logged steps sorted by time, as the induction backwards meets them."""
+
+    order: IntArray  # (N,): which step each is
+    edges: IntArray  # (L+1,): the steps of each time
+    trajectories: Index  # (N,)
+    pairs: Index  # (N,)
+    nexts: Index  # (N,): the state that the trajectory acts in next; S where it acts no more
+    rewards: Array  # (N,)
+
+    @classmethod
+    def of(cls, data: TabularData) -> Timeline:
+        """Sort the steps."""
+        horizon, n_states, n_actions = data.probs.shape
+        times = np.arange(len(data.kinds)) - np.repeat(data.offsets[:-1], np.diff(data.offsets))
+        order = np.argsort(times, kind="stable")
+        pairs = data.kind_pair[data.kinds]
+        nexts = np.append(pairs[1:] // n_actions, n_states)
+        nexts[data.offsets[1:] - 1] = n_states
+        return cls(
+            order,
+            np.searchsorted(times[order], np.arange(horizon + 1)),
+            _index(data.trajectories[order]),
+            pairs[order],
+            _index(nexts[order]),
+            data.kind_reward[data.kinds[order]],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The candidate's Markov chain over the states it can reach, numbered anew: arcs merged over actions.
+
+    States out of reach and arcs to the end do not move the value and are left out.
+    """
+
+    states: Index  # (R,): which state each is
+    edges: Index  # (R+1,): the moves of each
+    nexts: Index  # (M,): where a move leads, in the new numbers
+    links: Index  # (J,): which move an arc is part of; -1 none
+    runs: list[tuple[int, int]]  # (first time, steps) of equal policy tables, the last run first
+
+    @classmethod
+    def of(cls, data: TabularData) -> Chain:
+        """What the logged arcs and the policy allow."""
+        _, n_states, n_actions = data.probs.shape
+        taken = (data.probs > 0).any(axis=0).reshape(-1)
+        arc_state = data.arc_pair // n_actions
+        used = taken[data.arc_pair] & (data.arc_next < n_states)
+        reached = np.zeros(n_states, dtype=np.bool_)
+        reached[data.starts] = True
+        before = -1
+        while before < reached.sum():
+            before = int(reached.sum())
+            reached[data.arc_next[used & reached[arc_state]]] = True
+        used &= reached[arc_state]
+        number = np.cumsum(reached) - 1
+        states = np.flatnonzero(reached)
+        moves, part = np.unique(
+            number[arc_state[used]] * len(states) + number[data.arc_next[used]], return_inverse=True
+        )
+        links = np.full(len(arc_state), -1)
+        links[used] = part
+        edges = np.searchsorted(moves // len(states), np.arange(len(states) + 1))
+        return cls(_index(states), _index(edges), _index(moves % len(states)), _index(links), _runs(data))
+
+
+def _index(values: IntArray) -> Index:
+    return values.astype(np.int32)
+
+
+def _runs(data: TabularData) -> list[tuple[int, int]]:
+    """Stretches of time in which the policy stays the same, the last one first."""
+    changes = (data.probs[1:] != data.probs[:-1]).any(axis=(1, 2))
+    edges = [0, *(np.flatnonzero(changes) + 1).tolist(), len(data.probs)]
+    return [(first, stop - first) for first, stop in pairwise(edges)][::-1]

@@ -1,0 +1,227 @@
+"""Fitted tabular models, a block of replicates at a time: evaluation backwards, derivatives forwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tightrope.base.dataset import Array, BoolArray
+from tightrope.models.tabular import kernels
+from tightrope.models.tabular.rows import LANES, lanes
+
+if TYPE_CHECKING:
+    from tightrope.models.tabular.data import TabularData
+
+
+@dataclass(frozen=True, eq=False)
+class TabularFit:
+    """A block of fitted models; arrays end in a lane axis."""
+
+    data: TabularData
+    arcs: Array  # (J, lanes): P̂(s'|s, a)
+    arc_totals: Array  # (P, lanes)
+    gaps: BoolArray  # (P,): whether some lane never saw what follows the pair
+    rewards: Array  # (P, lanes): r̂(s, a)
+    visits: Array  # (P, lanes)
+    start_counts: Array  # (S, lanes)
+
+    @classmethod
+    def of(cls, data: TabularData, weights: Array) -> TabularFit:
+        """Count and normalise under weights (n, lanes)."""
+        assert weights.shape[1] == LANES
+        kind_counts, start_counts = lanes(len(data.kind_pair)), lanes(data.probs.shape[1])
+        for who, out in ((data.step_meetings, kind_counts), (data.start_meetings, start_counts)):
+            kernels.count(weights, who.edges, who.members, out)
+        return cls.from_counts(data, kind_counts, start_counts)
+
+    @classmethod
+    def from_counts(cls, data: TabularData, kind_counts: Array, start_counts: Array) -> TabularFit:
+        """Normalise counts of kinds (K, lanes) and of starts (S, lanes)."""
+        assert kind_counts.shape[1] == start_counts.shape[1] == LANES
+        n_pairs = data.probs.shape[1] * data.probs.shape[2]
+        arcs, arc_totals, rewards, visits = (lanes(count) for count in (len(data.arc_pair), n_pairs, n_pairs, n_pairs))
+        gaps = np.empty(n_pairs, dtype=np.bool_)
+        kernels.normalize(
+            kind_counts,
+            data.kind_pair,
+            data.kind_arc,
+            data.kind_reward,
+            data.arc_pair,
+            data.pair_arcs,
+            data.pseudo,
+            arcs,
+            arc_totals,
+            rewards,
+            visits,
+            gaps,
+            data.unseen_reward,
+        )
+        if data.known_rewards is not None:
+            rewards[:] = data.known_rewards[:, None]
+        return cls(data, arcs, arc_totals, gaps, rewards, visits, start_counts)
+
+    def backwards(self) -> Iterator[tuple[int, Array, Array, Array]]:
+        """(t, q_t (P, lanes), v_t (S+1, lanes), v_{t+1}) from the last step to the first; overwritten as it goes."""
+        data = self.data
+        horizon, n_states, n_actions = data.probs.shape
+        q, values, ahead = lanes(n_states * n_actions), lanes(n_states + 1), lanes(n_states + 1)
+        steps_left = 0.0
+        for t in reversed(range(horizon)):
+            kernels.action_values(
+                self.arcs,
+                data.arc_next,
+                data.pair_arcs,
+                self.arc_totals,
+                self.gaps,
+                self.rewards,
+                ahead,
+                data.discount,
+                n_actions,
+                data.unseen,
+                data.unseen_reward,
+                steps_left,
+                q,
+            )
+            kernels.state_values(q, data.probs[t], values)
+            yield t, q, values, ahead
+            steps_left = 1.0 + data.discount * steps_left
+            values, ahead = ahead, values
+
+    def value(self) -> Array:
+        """V̂ of each lane: the start distribution's average of v_0, by the candidate's Markov chain."""
+        data, chain = self.data, self.data.chain
+        moves = lanes(len(chain.nexts))
+        earned, open_mass, ahead, spare = (lanes(len(chain.states)) for _ in range(4))
+        opened = np.empty(len(chain.states), dtype=np.bool_)
+        steps_left = 0.0
+        for first, n_steps in chain.runs:
+            kernels.fold(
+                self.arcs,
+                data.pair_arcs,
+                self.arc_totals,
+                self.gaps,
+                self.rewards,
+                data.probs[first],
+                data.discount,
+                chain.states,
+                chain.links,
+                moves,
+                earned,
+                open_mass,
+                opened,
+            )
+            ahead, spare, steps_left = kernels.sweep(
+                moves,
+                chain.nexts,
+                chain.edges,
+                earned,
+                open_mass,
+                opened,
+                data.unseen,
+                data.unseen_reward,
+                data.discount,
+                n_steps,
+                steps_left,
+                ahead,
+                spare,
+            )
+        return self._average(self.start_counts[chain.states], ahead)
+
+    def _average(self, start_counts: Array, first: Array) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            result: Array = (start_counts * first).sum(axis=0) / start_counts.sum(axis=0)
+        return result
+
+    def correction_sums(self, weights: Array, factors: Array) -> Array:
+        """Σ_i w_i v̂_0(S_0), then Σ_i w_i f_t δ_t of every time, (1 + horizon, lanes); factors (N,) sorted by time."""
+        data, line = self.data, self.data.timeline
+        result = lanes(1 + len(data.probs))
+        for t, q, values, ahead in self.backwards():
+            kernels.correct(
+                weights,
+                line.edges[t],
+                line.edges[t + 1],
+                line.trajectories,
+                line.pairs,
+                line.nexts,
+                line.rewards,
+                factors,
+                data.discount,
+                q,
+                ahead,
+                1 + t,
+                result,
+            )
+            if t == 0:
+                result[0] = (self.start_counts * values[:-1]).sum(axis=0)
+        return result
+
+    def slopes(self) -> Array:
+        """∂V̂/∂w_i of each trajectory and lane, (n, lanes): occupancies forwards against values backwards."""
+        data = self.data
+        horizon, n_states, _ = data.probs.shape
+        later = lanes((horizon + 1) * (n_states + 1)).reshape(horizon + 1, n_states + 1, LANES)
+        for t, _, values, _ in self.backwards():
+            later[t] = values
+        total = self.start_counts.sum(axis=0)
+        occupancy, following = lanes(n_states + 1), lanes(n_states + 1)
+        with np.errstate(invalid="ignore", divide="ignore"):  # no weight, no value
+            occupancy[:-1] = self.start_counts / total
+            start_slope = (later[0, :-1] - self._average(self.start_counts, later[0, :-1])) / total
+        pair_gain, arc_gain = lanes(len(self.rewards)), lanes(len(self.arcs))
+        for t in range(horizon):
+            kernels.occupy(
+                self.arcs,
+                data.arc_next,
+                data.pair_arcs,
+                self.arc_totals,
+                data.probs[t],
+                occupancy,
+                later[t + 1],
+                data.discount**t,
+                data.discount,
+                data.unseen,
+                pair_gain,
+                arc_gain,
+                following,
+            )
+            occupancy, following = following, occupancy
+        if data.known_rewards is not None:
+            pair_gain[:] = 0.0  # a known reward does not move with the counts
+        slope, result = lanes(len(data.kind_pair)), lanes(data.n_trajectories)
+        kernels.kind_slopes(
+            data.kind_pair,
+            data.kind_arc,
+            data.kind_reward,
+            data.arc_pair,
+            self.arcs,
+            self.arc_totals,
+            self.rewards,
+            self.visits,
+            pair_gain,
+            arc_gain,
+            slope,
+        )
+        kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
+        return result
+
+    def occupancies(self, held_once: BoolArray) -> tuple[float, float, float]:
+        """Expected steps of the candidate in the first lane's model: all, on unknown pairs, and on pairs held once.
+
+        A pair is unknown where it was never logged, or where what follows it was not and something follows.
+        """
+        data = self.data
+        alive = self.start_counts[:, 0] / self.start_counts[:, 0].sum()
+        steps = unseen = fragile = 0.0
+        for t, probs in enumerate(data.probs):
+            pairs = (alive[:, None] * probs).reshape(-1)
+            known = self.arc_totals[:, 0] > 0 if t < len(data.probs) - 1 else self.visits[:, 0] > 0
+            steps += float(pairs.sum())
+            unseen += float(pairs[~known].sum())
+            fragile += float(pairs[held_once].sum())
+            moved = pairs[data.arc_pair] * self.arcs[:, 0]
+            alive = np.bincount(data.arc_next, weights=moved, minlength=len(alive) + 1)[:-1]
+        return steps, unseen, fragile

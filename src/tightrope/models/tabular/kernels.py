@@ -1,0 +1,291 @@
+"""Tabular models of many replicates at once: count, normalise, evaluate; replicates are the lanes of each row.
+
+Arrays end in a lane axis. K distinct (state, action, next state, reward) kinds, J distinct (state, action, next state)
+arcs grouped by pair, P = S·A pairs, S states; state S is the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tightrope.base.compiled import compiled
+from tightrope.models.tabular.rows import LANES, is_zero, load, splat, store
+
+WORST, SELF_LOOP, TERMINATE = 0, 1, 2
+
+
+@compiled
+def count(weights: Any, edges: Any, members: Any, out: Any) -> None:
+    """Weighted counts, out (K, lanes): kind k was met by trajectories members[edges[k]:edges[k+1]]."""
+    for k in range(len(out)):
+        total = splat(0.0)
+        for i in range(edges[k], edges[k + 1]):
+            total = total + load(weights, members[i])
+        store(out, k, total)
+
+
+@compiled
+def normalize(
+    kind_counts: Any,
+    kind_pair: Any,
+    kind_arc: Any,
+    kind_reward: Any,
+    arc_pair: Any,
+    pair_arcs: Any,
+    pseudo: Any,
+    arcs: Any,
+    arc_totals: Any,
+    rewards: Any,
+    visits: Any,
+    gaps: Any,
+    unseen_reward: Any,
+) -> None:
+    """Transition probabilities ``arcs`` (J, lanes), mean ``rewards`` (P, lanes); totals of arcs and visits by pair.
+
+    ``gaps`` (P,) marks pairs after which some lane saw no next state; a pair that a lane never saw earns unseen_reward.
+
+    A kind whose next state is unknown (arc -1: cut off by the horizon) tells of the reward only.
+    """
+    arcs[:] = pseudo
+    for pair in range(len(visits)):
+        store(arc_totals, pair, splat(pseudo * (pair_arcs[pair + 1] - pair_arcs[pair])))
+    rewards[:] = 0.0
+    visits[:] = 0.0
+    for k in range(len(kind_pair)):
+        pair, arc, counted = kind_pair[k], kind_arc[k], load(kind_counts, k)
+        store(visits, pair, load(visits, pair) + counted)
+        store(rewards, pair, load(rewards, pair) + kind_reward[k] * counted)
+        if arc >= 0:
+            store(arcs, arc, load(arcs, arc) + counted)
+            store(arc_totals, pair, load(arc_totals, pair) + counted)
+    for pair in range(len(visits)):
+        missing = is_zero(load(visits, pair))
+        store(rewards, pair, (load(rewards, pair) + unseen_reward * missing) / (load(visits, pair) + missing))
+        gaps[pair] = False
+        for lane in range(LANES):
+            gaps[pair] |= arc_totals[pair, lane] == 0.0
+    for j in range(len(arc_pair)):
+        total = load(arc_totals, arc_pair[j])
+        store(arcs, j, load(arcs, j) / (total + is_zero(total)))
+
+
+@compiled
+def fold(
+    arcs: Any,
+    pair_arcs: Any,
+    arc_totals: Any,
+    gaps: Any,
+    rewards: Any,
+    probs: Any,
+    discount: Any,
+    states: Any,
+    links: Any,
+    moves: Any,
+    earned: Any,
+    open_mass: Any,
+    opened: Any,
+) -> None:
+    """The candidate's Markov chain over R reached states: what it earns and where it goes on average over its actions.
+
+    ``moves`` (M, lanes) are γ Σ_a π(a|s) P(s'|s, a), arc j adding to moves[links[j]]; ``earned`` (R, lanes) the mean
+    rewards; ``open_mass`` (R, lanes), where ``opened``, is γ times the chance of a pair with an unknown next state.
+    """
+    n_actions = probs.shape[1]
+    moves[:] = 0.0
+    for r in range(len(states)):
+        reward, missing = splat(0.0), splat(0.0)
+        opened[r] = False
+        for action in range(n_actions):
+            chance = probs[states[r], action]
+            if chance == 0.0:
+                continue
+            pair = states[r] * n_actions + action
+            reward = reward + chance * load(rewards, pair)
+            if gaps[pair]:
+                opened[r] = True
+                missing = missing + (chance * discount) * is_zero(load(arc_totals, pair))
+            for j in range(pair_arcs[pair], pair_arcs[pair + 1]):
+                if links[j] >= 0:
+                    store(moves, links[j], load(moves, links[j]) + (chance * discount) * load(arcs, j))
+        store(earned, r, reward)
+        store(open_mass, r, missing)
+
+
+@compiled
+def sweep(
+    moves: Any,
+    nexts: Any,
+    edges: Any,
+    earned: Any,
+    open_mass: Any,
+    opened: Any,
+    unseen: Any,
+    unseen_reward: Any,
+    discount: Any,
+    n_steps: Any,
+    steps_left: Any,
+    ahead: Any,
+    spare: Any,
+) -> tuple[Any, Any, Any]:
+    """``n_steps`` backwards through one chain: v_t (R, lanes) from v_{t+1}; ``steps_left`` is Σ_{k < L-t-1} γ^k."""
+    for _ in range(n_steps):
+        for r in range(len(earned)):
+            value = load(earned, r)
+            for k in range(edges[r], edges[r + 1]):
+                value = value + load(moves, k) * load(ahead, nexts[k])
+            if opened[r]:
+                if unseen == WORST:
+                    value = value + (unseen_reward * steps_left) * load(open_mass, r)
+                elif unseen == SELF_LOOP:
+                    value = value + load(open_mass, r) * load(ahead, r)
+            store(spare, r, value)
+        ahead, spare = spare, ahead
+        steps_left = 1.0 + discount * steps_left
+    return ahead, spare, steps_left
+
+
+@compiled
+def action_values(
+    arcs: Any,
+    arc_next: Any,
+    pair_arcs: Any,
+    arc_totals: Any,
+    gaps: Any,
+    rewards: Any,
+    ahead: Any,
+    discount: Any,
+    n_actions: Any,
+    unseen: Any,
+    unseen_reward: Any,
+    steps_left: Any,
+    out: Any,
+) -> None:
+    """q_t (P, lanes) from v_{t+1} ``ahead`` (S+1, lanes); ``steps_left`` is Σ_{k < L-t-1} γ^k."""
+    for pair in range(len(rewards)):
+        later = splat(0.0)
+        for j in range(pair_arcs[pair], pair_arcs[pair + 1]):
+            later = later + load(arcs, j) * load(ahead, arc_next[j])
+        if gaps[pair]:  # some replicate never saw what follows this pair
+            missing = is_zero(load(arc_totals, pair))
+            if unseen == WORST:
+                later = later + (unseen_reward * steps_left) * missing
+            elif unseen == SELF_LOOP:
+                later = later + missing * load(ahead, pair // n_actions)
+        store(out, pair, load(rewards, pair) + discount * later)
+
+
+@compiled
+def state_values(q: Any, probs: Any, out: Any) -> None:
+    """v_t (S, lanes) = Σ_a π_t(a|s) q_t(s, a); probs (S, A)."""
+    n_states, n_actions = probs.shape
+    for state in range(n_states):
+        value = splat(0.0)
+        for action in range(n_actions):
+            chance = probs[state, action]
+            if chance > 0.0:
+                value = value + chance * load(q, state * n_actions + action)
+        store(out, state, value)
+
+
+@compiled
+def correct(
+    weights: Any,
+    first: Any,
+    stop: Any,
+    trajectories: Any,
+    pairs: Any,
+    nexts: Any,
+    rewards: Any,
+    factors: Any,
+    discount: Any,
+    q: Any,
+    ahead: Any,
+    place: Any,
+    out: Any,
+) -> None:
+    """Σ w f (r − q(s, a) + γ v(s')) over steps first..stop, all of one time, to out[place]."""
+    total = splat(0.0)
+    for i in range(first, stop):
+        delta = rewards[i] - load(q, pairs[i]) + discount * load(ahead, nexts[i])
+        total = total + (factors[i] * load(weights, trajectories[i])) * delta
+    store(out, place, total)
+
+
+@compiled
+def occupy(
+    arcs: Any,
+    arc_next: Any,
+    pair_arcs: Any,
+    arc_totals: Any,
+    probs: Any,
+    occupancy: Any,
+    ahead: Any,
+    factor: Any,
+    discount: Any,
+    unseen: Any,
+    pair_gain: Any,
+    arc_gain: Any,
+    following: Any,
+) -> None:
+    """One step forwards: who is where (S, lanes), and what a change of each reward and arc is worth.
+
+    pair_gain += γ^t d_t(s) π_t(a|s); arc_gain += the same times γ v_{t+1}(s'); following is d_{t+1}.
+    """
+    n_states, n_actions = probs.shape
+    following[:] = 0.0
+    for state in range(n_states):
+        for action in range(n_actions):
+            chance = probs[state, action]
+            if chance == 0.0:
+                continue
+            pair = state * n_actions + action
+            here = chance * load(occupancy, state)
+            store(pair_gain, pair, load(pair_gain, pair) + factor * here)
+            for j in range(pair_arcs[pair], pair_arcs[pair + 1]):
+                after = arc_next[j]
+                store(arc_gain, j, load(arc_gain, j) + (factor * discount) * (here * load(ahead, after)))
+                store(following, after, load(following, after) + here * load(arcs, j))
+            if unseen == SELF_LOOP:
+                store(following, state, load(following, state) + here * is_zero(load(arc_totals, pair)))
+
+
+@compiled
+def kind_slopes(
+    kind_pair: Any,
+    kind_arc: Any,
+    kind_reward: Any,
+    arc_pair: Any,
+    arcs: Any,
+    arc_totals: Any,
+    rewards: Any,
+    visits: Any,
+    pair_gain: Any,
+    arc_gain: Any,
+    out: Any,
+) -> None:
+    """∂V/∂count of each kind (K, lanes), through the mean reward and through the normalised transition row."""
+    average = np.zeros(rewards.shape)
+    for j in range(len(arc_pair)):
+        store(average, arc_pair[j], load(average, arc_pair[j]) + load(arcs, j) * load(arc_gain, j))
+    for k in range(len(kind_pair)):
+        pair, arc = kind_pair[k], kind_arc[k]
+        missing = is_zero(load(visits, pair))
+        moved = load(pair_gain, pair) * (kind_reward[k] - load(rewards, pair))
+        slope = (1.0 - missing) * moved / (load(visits, pair) + missing)
+        if arc >= 0:
+            missing = is_zero(load(arc_totals, pair))
+            moved = load(arc_gain, arc) - load(average, pair)
+            slope = slope + (1.0 - missing) * moved / (load(arc_totals, pair) + missing)
+        store(out, k, slope)
+
+
+@compiled
+def gather(offsets: Any, kinds: Any, starts: Any, kind_slope: Any, start_slope: Any, out: Any) -> None:
+    """Each trajectory's slope: the sum over its steps and its start, (n, lanes)."""
+    for i in range(len(starts)):
+        total = load(start_slope, starts[i])
+        for step in range(offsets[i], offsets[i + 1]):
+            total = total + load(kind_slope, kinds[step])
+        store(out, i, total)

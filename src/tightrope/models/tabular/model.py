@@ -1,0 +1,166 @@
+"""The tabular model: maximum-likelihood transitions, start distribution and rewards over finite states and actions.
+
+Fitted from weighted trajectories, so that a refit per replicate is a count, a division and a backward induction, done
+for eight replicates at a time. What the model says of a pair that the (re)sample does not hold is an explicit choice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.checks import lent, numbers
+from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.base.errors import DataError, PolicyError
+from tightrope.base.policy import DiscretePolicy
+from tightrope.base.problem import Problem
+from tightrope.models.tabular.data import TabularData
+from tightrope.models.tabular.rollouts import Rollouts
+
+Unseen = Literal["worst", "self-loop", "terminate"]
+
+_UNSEEN: dict[str, int] = {"worst": 0, "self-loop": 1, "terminate": 2}
+
+
+@dataclass(frozen=True)
+class TabularModel:
+    """Settings of a tabular model.
+
+    ``unseen`` says what follows a state-action pair that was never logged: "self-loop" (the state stays; the paper's
+    choice, after Jiang and Li), "worst" (its reward on every step to come) or "terminate" (nothing). ``unseen_reward``
+    is what such a pair earns; by default the lowest possible reward for a lower bound, the highest for an upper one. A
+    self-loop of reward 0 with negative rewards makes lower bounds err nearly always (docs/coverage.md).
+    """
+
+    name: ClassVar[str] = "tabular"
+
+    n_states: int | None = None  # None: as many as the logs hold
+    n_actions: int | None = None
+    unseen: Unseen = "self-loop"
+    unseen_reward: float | None = None
+    rewards: tuple[tuple[float, ...], ...] | None = None  # (S, A) where the reward function is known; else estimated
+    smoothing: float = 0.0  # Dirichlet: this many pseudo-visits of every pair, spread evenly over all next states
+    rollouts: Rollouts | None = None  # None: exact evaluation; else the paper's Monte Carlo, for comparison
+
+    def __post_init__(self) -> None:
+        if not self.smoothing >= 0:
+            raise DataError(f"smoothing is {self.smoothing}; a number of pseudo-visits ≥ 0 expected")
+        if self.rewards is not None:
+            table = np.atleast_2d(numbers("rewards", self.rewards, DataError))
+            object.__setattr__(self, "rewards", tuple(tuple(float(r) for r in row) for row in table))
+        if self.unseen not in _UNSEEN:
+            raise DataError(f"unseen is {self.unseen!r}; known: {', '.join(_UNSEEN)}")
+        if self.unseen_reward is not None and not np.isfinite(self.unseen_reward):
+            raise DataError(f"unseen_reward is {self.unseen_reward}; a finite number, or None, expected")
+
+    def prepare(self, problem: Problem, *, anchor: str) -> TabularData:
+        """The logs in the form that counting needs; refuses logs and policies that are not finite."""
+        data, policy = problem.dataset, problem.policy
+        states, actions = numbered("state", data.states), numbered("action", data.actions)
+        if not isinstance(policy, DiscretePolicy):
+            raise PolicyError(
+                "a tabular model evaluates the candidate in states that were not logged with these actions: it needs "
+                "the policy itself (probs(states, t)), not only its probabilities of the logged actions"
+            )
+        following, final = _following(data, states)
+        labels = _labels("state", self.n_states, np.concatenate([states, final]))
+        probs, action_labels = policy_table(policy, labels, actions, data.horizon, self.n_actions)
+        place, taken = np.searchsorted(labels, states), np.searchsorted(action_labels, actions)
+        known = following >= 0
+        following[known] = np.searchsorted(labels, following[known])
+        following[following == _END] = len(labels)
+        return TabularData.build(
+            data,
+            place * len(action_labels) + taken,
+            following,
+            place[data.offsets[:-1]],
+            probs=probs,
+            unseen=_UNSEEN[self.unseen],
+            unseen_reward=self._reward(data, anchor),
+            known_rewards=self._known_rewards(labels, action_labels),
+            smoothing=self.smoothing,
+            rollouts=self.rollouts,
+        )
+
+    def _known_rewards(self, labels: IntArray, actions: IntArray) -> Array | None:
+        """The reward function of the states and actions that count as (P,), checked."""
+        if self.rewards is None:
+            return None
+        table, shape = np.asarray(self.rewards, dtype=np.float64), (int(labels[-1]) + 1, int(actions[-1]) + 1)
+        if table.shape != shape or not np.isfinite(table).all():
+            raise DataError(f"rewards has shape {table.shape}; finite {shape} expected")
+        return table[np.ix_(labels, actions)].reshape(-1)
+
+    def _reward(self, data: TrajectoryDataset, anchor: str) -> float:
+        """What an unseen pair earns: as set, the unsafe end of the declared range, or of the sample."""
+        if self.unseen_reward is not None:
+            return self.unseen_reward
+        low, high = data.step_range or (-np.inf, np.inf)
+        end = low if anchor == "low" else high
+        seen = data.rewards.min() if anchor == "low" else data.rewards.max()
+        return float(end if np.isfinite(end) else seen)
+
+
+_UNKNOWN, _END = -1, -2
+
+
+def numbered(name: str, values: npt.NDArray[Any] | None) -> IntArray:
+    """The logged states or actions as integers from 0, (N,)."""
+    if values is None or values.ndim != 1 or values.dtype.kind not in "iub":
+        held = "none" if values is None else f"{values.dtype} of shape {values.shape}"
+        raise DataError(f"a table needs one integer {name} per step; the logs hold {held}")
+    if values.min() < 0:
+        raise DataError(f"{name} {values.min()} is below 0; a table numbers them from 0")
+    if values.max() >= 2**63:
+        raise DataError(f"{name} {values.max()} does not fit into 63 bits; number them from 0")
+    return values.astype(np.int64)
+
+
+def _labels(name: str, given: int | None, logged: IntArray) -> IntArray:
+    """The numbers that count: those in the logs, or all below the given number of them."""
+    if given is None:
+        return np.unique(logged)
+    if logged.max() >= given:
+        raise DataError(
+            f"{name} {logged.max()} is in the logs, but n_{name}s is {given}: they are numbered 0..{given - 1}"
+        )
+    return np.arange(given)
+
+
+def _following(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, IntArray]:
+    """The state after each step, (N,): _END or _UNKNOWN where there is none; and the final ones of open episodes.
+
+    Unless the logs hold the state after the horizon's last step for every episode that goes on, that step is unknown
+    for all, the ended ones too: keeping those that ended and not the others would count ends more often than they
+    happen.
+    """
+    last, going_on = data.offsets[1:] - 1, ~data.terminated
+    following = np.append(states[1:], _UNKNOWN)
+    following[last] = _END
+    final = data.final_states
+    if final is None or final.ndim != 1 or final.dtype.kind not in "iu" or (final[going_on] < 0).any():
+        following[last[data.lengths == data.horizon]] = _UNKNOWN
+        return following, np.zeros(0, dtype=np.int64)
+    following[last[going_on]] = final[going_on]
+    return following, final[going_on].astype(np.int64)
+
+
+def policy_table(
+    policy: DiscretePolicy, states: IntArray, logged: IntArray, horizon: int, n_actions: int | None = None
+) -> tuple[Array, IntArray]:
+    """π_t(a|s) in these states as (horizon, S, A), and the actions (A,) of its columns, rising.
+
+    They are those that the policy lists (``n_actions``, if that is more) and, with probability 0, those that are only
+    logged: however large the number of a state or an action is, it takes no more room than any other.
+    """
+    tables = [numbers("probs", policy.probs(lent(states), np.full(len(states), t))) for t in range(horizon)]
+    listed = tables[0].shape[1]
+    others = _labels("action", n_actions, logged)
+    actions = np.concatenate([np.arange(listed), others[others >= listed]])
+    result = np.zeros((horizon, len(states), len(actions)))
+    for t, table in enumerate(tables):
+        result[t, :, :listed] = table
+    return result, actions
