@@ -12,6 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
+
+_ONE_AT_A_TIME = Lock()  # Python 3.11 loses count when several threads make syntax trees (python/cpython#106905)
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign | ast.AnnAssign
 
@@ -63,6 +66,10 @@ class Package:
 
     def plant(self, mutant: Mutant) -> Planted:
         """The module that changes, changed."""
+        with _ONE_AT_A_TIME:
+            return self._plant(mutant)
+
+    def _plant(self, mutant: Mutant) -> Planted:
         swap = _swap(mutant)
         places = [path for path, node in self._definitions[mutant.where] for _ in range(swap.count_in(node))]
         if len(places) != 1:
