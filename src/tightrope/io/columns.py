@@ -1,9 +1,9 @@
-"""The columns of a long-format table, sorted by episode and step, each checked as it is taken."""
+"""The columns of a long-format table by the roles they play, each checked as it is taken."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,34 +13,52 @@ from tightrope.base.checks import check_finite, check_labels, reads_as_number
 from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.errors import DataError
 from tightrope.io.aliases import ROLES, ColumnMap, assign, missing
-from tightrope.io.episodes import find_episodes, is_one_step, without_last_rows
 
 Values = npt.NDArray[Any]
 
 
-class Columns:
-    """A pyarrow table taken column by column; ``broken`` says of unreadable columns why, in case one is needed."""
+def row_of_table(row: int) -> str:
+    """A row by its place in the source, where episode and step are not known yet."""
+    return f"row {row} (counted from 0)"
 
-    def __init__(
-        self, table: Any, broken: Mapping[str, str], given: ColumnMap | None = None, one_step: bool | None = None
-    ):
-        self.table, self.broken, self.given = table, broken, given or {}
-        self.names = [*table.column_names, *broken]
-        self.n_rows: int = table.num_rows
-        self.roles = assign(self.names, given)
-        self.said: list[str] = []  # what was taken for what
-        self.taken: set[str] = set()
-        self.order: IntArray | None = None
-        self.where = _row  # rows are named by episode and step as soon as these are known
-        if self.name("reward") is None:
-            raise missing("reward", self.names)
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A pyarrow table taken column by column, its rows in a given order."""
+
+    table: Any
+    broken: Mapping[str, str]  # of unreadable columns why, in case one is needed
+    given: ColumnMap
+    roles: Mapping[str, tuple[str, ...]]  # which columns play each role
+    order: IntArray | None = None  # the row of the table that each row is; None: as they are
+    where: Callable[[int], str] = row_of_table  # a row, named for people
+    said: list[str] = field(default_factory=list)  # what was taken for what, in any order of the rows
+    taken: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, table: Any, broken: Mapping[str, str], given: ColumnMap | None = None) -> Columns:
+        """The table as it is."""
+        made = cls(table, broken, given or {}, assign([*table.column_names, *broken], given))
+        if made.name("reward") is None:
+            raise missing("reward", made.names)
         for role in ("episode", "t", "reward"):
-            if self.name(role) is not None:
-                self.say(f"{role}: {self.name(role)!r}")
-        self.one_step = is_one_step(self, one_step)
-        episodes, self.last_rows = without_last_rows(self, find_episodes(self, self.one_step))
-        self.ids, self.code, self.steps = episodes.ids, episodes.code, episodes.steps
-        self.order, self.offsets, self.where = episodes.order, episodes.offsets, episodes.where
+            if made.name(role) is not None:
+                made.say(f"{role}: {made.name(role)!r}")
+        return made
+
+    def at(self, rows: IntArray | None, where: Callable[[int], str]) -> Columns:
+        """These rows of the table, so named."""
+        return replace(self, order=rows, where=where)
+
+    @property
+    def names(self) -> list[str]:
+        """All columns, unreadable ones too."""
+        return [*self.table.column_names, *self.broken]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the table has."""
+        return int(self.table.num_rows)
 
     def say(self, text: str) -> None:
         """Note what was taken for what."""
@@ -203,48 +221,6 @@ class Columns:
         check_finite(f"column {name!r}", numbers, self.where)
         return numbers
 
-    def final(self) -> Values | None:
-        """The state after each episode's last step, where the logs carry next states or last observations."""
-        if (self.last_rows >= 0).all():
-            with self._at(self.last_rows):
-                return self.vector("state")
-        values = self.vector("next_state")
-        return None if values is None else values[self.offsets[1:] - 1]
-
-    @contextmanager
-    def _at(self, rows: IntArray) -> Iterator[None]:
-        """Take these rows of the table instead of the steps."""
-        kept = self.order, self.where
-        self.order, self.where = rows, lambda row: _row(int(rows[row]))
-        try:
-            yield
-        finally:
-            self.order, self.where = kept
-
-    # -- ends ----------------------------------------------------------------------------------------------------
-
-    def ends(self, role: str) -> BoolArray:
-        """A flag per episode, set on its last row only; nothing may follow it."""
-        name = self.name(role)
-        if name is None:
-            return np.zeros(len(self.ids), dtype=bool)
-        early = self.flag(role)
-        last = self.offsets[1:] - 1
-        ends = early[last]
-        early[last] = False
-        if early.any():
-            row = int(np.argmax(early))
-            raise DataError(
-                f"column {name!r} is set at {self.where(row)}, but the episode goes on after it; drop the rows "
-                "that follow, or give them an episode of their own"
-            )
-        has_last = self.last_rows >= 0
-        if has_last.any():
-            with self._at(self.last_rows[has_last]):
-                ends[has_last] |= self.flag(role)
-        self.say(f"{role}: {name!r}")
-        return ends
-
     def unused(self) -> list[str]:
         """Columns taken for nothing so far."""
         return [name for name in self.names if name not in self.taken]
@@ -276,11 +252,6 @@ def quoted(names: Sequence[str]) -> str:
     """A few names, for people."""
     shown = [repr(name) for name in names]
     return ", ".join(shown) if len(shown) <= 6 else f"{shown[0]} … {shown[-1]}"
-
-
-def _row(row: int) -> str:
-    """A row by its place in the source, where episode and step are not known yet."""
-    return f"row {row} (counted from 0)"
 
 
 def _example(values: Values) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,7 @@ from tightrope.base.checks import check_finite
 from tightrope.base.dataset import BoolArray, IntArray
 from tightrope.base.errors import DataError
 from tightrope.io.aliases import ONE_STEP, fix, missing
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from tightrope.io.columns import Columns
+from tightrope.io.columns import Columns
 
 
 @dataclass(frozen=True, eq=False)

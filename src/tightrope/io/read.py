@@ -10,12 +10,13 @@ import numpy as np
 from tightrope.base.checks import whole_horizon
 from tightrope.base.dataset import BoolArray, TrajectoryDataset
 from tightrope.base.errors import DataError
-from tightrope.base.policy import as_policy
+from tightrope.base.policy import Policy, as_policy
 from tightrope.base.ratios import eval_log_probs
 from tightrope.base.warnings import Caution, caution
 from tightrope.io import probabilities
 from tightrope.io.aliases import ROLES, ColumnMap, fix
 from tightrope.io.columns import Columns, quoted
+from tightrope.io.logs import Logs
 from tightrope.io.sources import open_source
 
 Incomplete = Literal["error", "terminate", "drop"]
@@ -55,12 +56,13 @@ def read(
     if incomplete not in ("error", "terminate", "drop"):
         raise DataError(f'incomplete is {incomplete!r}; "error", "terminate" or "drop"')
     opened = open_source(source, columns or {})
-    logs = Columns(opened.table, opened.broken, columns, opened.one_step if one_step is None else one_step)
-    rewards = logs.rewards()
-    states, actions = logs.vector("state"), logs.vector("action", labels=True)
+    logs = Logs.of(opened.table, opened.broken, columns, opened.one_step if one_step is None else one_step)
+    steps, episodes = logs.columns, logs.episodes
+    rewards = steps.rewards()
+    states, actions = steps.vector("state"), steps.vector("action", labels=True)
     discrete = None if actions is None else actions.dtype.kind != "f"
-    behavior_logs = probabilities.log_probs(logs, "behavior", discrete, zero=False)
-    lengths = np.diff(logs.offsets)
+    behavior_logs = probabilities.log_probs(steps, "behavior", discrete, zero=False)
+    lengths = np.diff(episodes.offsets)
     terminated = _terminated(logs)
     declared = horizon is not None or logs.one_step  # an episode of one step has a horizon of 1 by its definition
     horizon = int(lengths.max()) if horizon is None else whole_horizon(horizon)
@@ -70,7 +72,7 @@ def read(
     if incomplete == "drop" and short.all():
         raise DataError('incomplete="drop" leaves no episode: none reaches the horizon or is flagged as terminated')
     dataset = TrajectoryDataset(
-        offsets=logs.offsets,
+        offsets=episodes.offsets,
         rewards=rewards,
         terminated=terminated | short if incomplete != "error" else terminated,
         cut=short if incomplete == "terminate" and short.any() else None,
@@ -79,48 +81,52 @@ def read(
         horizon_declared=declared,
         discount=discount,
         behavior_log_probs=behavior_logs,
-        eval_log_probs=probabilities.eval_log_probs(logs, eval_column, discrete),
+        eval_log_probs=probabilities.eval_log_probs(steps, eval_column, discrete),
         states=states,
         actions=actions,
         final_states=logs.final(),
-        episode_ids=logs.ids,
+        episode_ids=episodes.ids,
         reward_range=reward_range,  # type: ignore[arg-type]  # None ends become infinite there
         return_range=return_range,  # type: ignore[arg-type]
         notes=_notes(short, incomplete),
-        reading=(*opened.said, *logs.said, *_not_read(logs, behavior_logs is None and behavior is None)),
+        reading=(*opened.said, *steps.said, *_not_read(steps, behavior_logs is None and behavior is None)),
     )
     if incomplete == "drop":
         dataset = dataset.take(np.flatnonzero(~short))
-    if behavior is None:
-        return dataset
-    behavior = as_policy(behavior)
+    return dataset if behavior is None else _with_behavior(dataset, as_policy(behavior))
+
+
+def _with_behavior(dataset: TrajectoryDataset, behavior: Policy) -> TrajectoryDataset:
+    """The logs of this policy; it supplies the probabilities that they do not hold."""
     if dataset.behavior_log_probs is not None:
         return replace(dataset, behavior=behavior)
     return replace(dataset, behavior=behavior, behavior_log_probs=eval_log_probs(dataset, behavior))
 
 
-def _terminated(logs: Columns) -> BoolArray:
+def _terminated(logs: Logs) -> BoolArray:
     """Which episodes are known to have ended for good: "done" counts only where "truncated" tells the rest apart."""
     if logs.one_step:
-        return np.ones(len(logs.ids), dtype=bool)
+        return np.ones(len(logs.episodes.ids), dtype=bool)
     terminated, truncated, done = (logs.ends(role) for role in ("terminated", "truncated", "done"))
-    if logs.name("terminated") is None and logs.name("truncated") is not None:
+    name = logs.columns.name
+    if name("terminated") is None and name("truncated") is not None:
         return done & ~truncated
     return terminated
 
 
-def _check_done(logs: Columns, short: BoolArray) -> None:
+def _check_done(logs: Logs, short: BoolArray) -> None:
     """Refuse a flag that says that an episode ended but not how, where that matters."""
-    name = logs.name("done")
-    if name is None or logs.name("terminated") is not None or logs.name("truncated") is not None:
+    columns = logs.columns
+    name = columns.name("done")
+    if name is None or columns.name("terminated") is not None or columns.name("truncated") is not None:
         return
     unclear = np.flatnonzero(short & logs.ends("done"))
     if len(unclear):
         first = unclear[0]
         raise DataError(
-            f"episode {logs.ids[first]} stops before the horizon, and {name!r} does not say whether it ended for good "
-            f"or was cut off ({len(unclear)} of {len(short)} episodes are like this). If {name!r} means ended for "
-            f'good: {fix("terminated", name)}; if some were cut off, say what to do: incomplete="terminate" '
+            f"episode {logs.episodes.ids[first]} stops before the horizon, and {name!r} does not say whether it ended "
+            f"for good or was cut off ({len(unclear)} of {len(short)} episodes are like this). If {name!r} means ended "
+            f'for good: {fix("terminated", name)}; if some were cut off, say what to do: incomplete="terminate" '
             '(--incomplete terminate) counts what follows as 0, "drop" leaves these episodes out'
         )
 
@@ -140,12 +146,12 @@ def _notes(short: BoolArray, incomplete: Incomplete) -> tuple[Caution, ...]:
     return (caution("assumed", text, **numbers),)
 
 
-def _not_read(logs: Columns, no_behavior: bool) -> list[str]:
+def _not_read(columns: Columns, no_behavior: bool) -> list[str]:
     """What was looked for in vain, and what was left alone."""
     said = []
     if no_behavior:
         known = ", ".join(ROLES["behavior_prob"] + ROLES["behavior_log_prob"])
         said.append(f"behavior: no probabilities; known names: {known}; yours: {fix('behavior_prob')}")
-    if logs.unused():
-        said.append(f"not used: {quoted(logs.unused())}")
+    if columns.unused():
+        said.append(f"not used: {quoted(columns.unused())}")
     return said

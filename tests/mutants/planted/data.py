@@ -65,10 +65,10 @@ TOPIC = Topic(
         Mutant(
             "missing behaviour probabilities are replaced by the candidate's own",
             "read",
-            'behavior_logs = probabilities.log_probs(logs, "behavior", discrete, zero=False)',
-            'behavior_logs = probabilities.log_probs(logs, "behavior", discrete, zero=False)\n'
+            'behavior_logs = probabilities.log_probs(steps, "behavior", discrete, zero=False)',
+            'behavior_logs = probabilities.log_probs(steps, "behavior", discrete, zero=False)\n'
             "if behavior_logs is None:\n"
-            "    behavior_logs = probabilities.eval_log_probs(logs, eval_column, discrete)",
+            "    behavior_logs = probabilities.eval_log_probs(steps, eval_column, discrete)",
             "test_the_candidates_probabilities_do_not_stand_in_for_the_loggers",
         ),
         Mutant(

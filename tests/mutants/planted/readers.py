@@ -105,7 +105,7 @@ TOPIC = Topic(
             "return (name,)",
             "test_components_in_natural_order",
         ),
-        Mutant("steps after an end pass", "Columns.ends", "early.any()", "False", "test_rows_after_the_end"),
+        Mutant("steps after an end pass", "Logs.ends", "early.any()", "False", "test_rows_after_the_end"),
         Mutant(
             "two probabilities that disagree pass",
             "_check_agreement",
@@ -171,8 +171,8 @@ TOPIC = Topic(
         ),
         Mutant(
             "the state after an episode is its second one",
-            "Columns.final",
-            "values[self.offsets[1:] - 1]",
+            "Logs.final",
+            "values[self.episodes.offsets[1:] - 1]",
             "values[self.offsets[:-1]]",
             "test_rllib",
         ),
