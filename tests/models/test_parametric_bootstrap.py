@@ -9,7 +9,7 @@ import tightrope
 from tightrope.base.problem import Problem
 from tightrope.domains import small
 from tightrope.models import TabularModel
-from tightrope.models.tabular.rows import LANES
+from tightrope.models.tabular.blocks import LANES
 
 
 def prepared(data, policy, **settings):

@@ -5,7 +5,8 @@ import pytest
 from numba import njit
 from numba.core.errors import TypingError
 
-from tightrope.models.tabular.rows import LANES, is_zero, lanes, load, splat, store
+from tightrope.models.tabular.blocks import LANES, lanes
+from tightrope.models.tabular.rows import is_zero, load, splat, store
 
 
 @njit

@@ -51,13 +51,14 @@ FOUR = [
 def fitted(data, weights=None, **settings):
     """The model of some logs in dictionaries: start, mean rewards and next-state probabilities (END is None)."""
     made = prepared(data, **settings)
-    fit = TabularFit.of(made, np.repeat(np.ones((data.n_trajectories, 1)) if weights is None else weights, 8, axis=1))
-    _, n_states, n_actions = made.probs.shape
+    weights = np.ones((data.n_trajectories, 1)) if weights is None else weights
+    fit = TabularFit.of(made.data, np.repeat(weights, 8, axis=1))
+    _, n_states, n_actions = made.data.probs.shape
     start = fit.start_counts[:, 3] / fit.start_counts[:, 3].sum()
     rewards = {(p // n_actions, p % n_actions): fit.rewards[p, 3] for p in range(n_states * n_actions)}
     following = {
         (int(p) // n_actions, int(p) % n_actions, END if after == n_states else int(after)): fit.arcs[j, 3]
-        for j, (p, after) in enumerate(zip(made.arc_pair, made.arc_next, strict=True))
+        for j, (p, after) in enumerate(zip(made.data.arc_pair, made.data.arc_next, strict=True))
     }
     return start.tolist(), rewards, following
 
@@ -264,7 +265,7 @@ def test_policies_that_keep_their_table(seed, unseen, policy):
     data = with_finals(episodes, horizon=horizon, discount=discount)
     table = TabularPolicy([[policy(s, t) for s in range(4)] for t in range(horizon)])
     made = prepared(data, table, unseen=unseen, unseen_reward=-1.3)
-    assert len(made.chain.runs) == (1 if policy is by_state else 2)
+    assert len(made.data.chain.runs) == (1 if policy is by_state else 2)
     weights = np.random.default_rng(seed).choice([0.0, 0.3, 1.0, 2.0], (9, 8))
     weights[:, 0] += 1.0
     for row, value in zip(weights.tolist(), made.values(weights), strict=True):
@@ -279,7 +280,7 @@ def test_states_out_of_reach_are_left_out():
         episode([(0, 1, 5.0), (2, 0, 1e6)], terminated=True),
     ]
     made = prepared(with_finals(episodes, horizon=2), TabularPolicy([[1.0, 0.0]] * 3))
-    assert made.chain.states.tolist() == [0, 1]
+    assert made.data.chain.states.tolist() == [0, 1]
     same(made.values(np.ones((1, 2))), [1.0 + 2.0])
 
 

@@ -15,6 +15,7 @@ from tightrope.base.problem import Problem
 from tightrope.domains import small
 from tightrope.estimators import MB
 from tightrope.models import Rollouts, TabularModel
+from tightrope.models.tabular.blocks import blocks
 
 
 @pytest.mark.parametrize("noise", ["frozen", "fresh"])
@@ -26,7 +27,7 @@ def test_towards_the_exact_value(seed, noise):
     rng = np.random.default_rng(seed)
     weights = rng.choice([0.0, 1.0, 3.0], (3, data.n_trajectories))
     weights[:, 0] += 1.0
-    ((_, block),) = made._blocks(weights)
+    ((_, block),) = blocks(weights)
     returns = rollouts.returns(made._fit(block))[:3]
     exact = [slow(row)[0] for row in weights.tolist()]
     error = returns.std(axis=1) / np.sqrt(returns.shape[1])

@@ -10,6 +10,7 @@ from tightrope.models.regression import RegressionDynamics
 from tightrope.models.rollouts.model import RolloutModel
 from tightrope.models.score_test import score_test, second_order
 from tightrope.models.tabular.data import TabularData
+from tightrope.models.tabular.prepared import PreparedTabular
 
 MOST_STEPS = 20_000  # that the test of fit looks at
 
@@ -21,8 +22,8 @@ def log_likelihoods(prepared: PreparedModel, weights: Array) -> tuple[Array, Arr
     have not seen is impossible. Densities of regressions know nothing of starts (0); a transition whose next state was
     not logged counts 0 as well. None for models that give no likelihood.
     """
-    if isinstance(prepared, TabularData):
-        return _tabular(prepared, weights)
+    if isinstance(prepared, PreparedTabular):
+        return _tabular(prepared.data, weights)
     if isinstance(prepared, RolloutModel):
         dynamics = prepared.fit(weights[None])
         if isinstance(dynamics, RegressionDynamics) and dynamics.fitted[0]:
@@ -30,17 +31,17 @@ def log_likelihoods(prepared: PreparedModel, weights: Array) -> tuple[Array, Arr
     return None
 
 
-def _tabular(prepared: TabularData, weights: Array) -> tuple[Array, Array]:
-    _, n_states, n_actions = prepared.probs.shape
-    steps = np.repeat(weights, np.diff(prepared.offsets))
-    pair, arc = prepared.kind_pair[prepared.kinds], prepared.kind_arc[prepared.kinds]
+def _tabular(data: TabularData, weights: Array) -> tuple[Array, Array]:
+    _, n_states, n_actions = data.probs.shape
+    steps = np.repeat(weights, np.diff(data.offsets))
+    pair, arc = data.kind_pair[data.kinds], data.kind_arc[data.kinds]
     known = arc >= 0
-    arcs = np.bincount(arc[known], weights=steps[known], minlength=len(prepared.arc_pair))
+    arcs = np.bincount(arc[known], weights=steps[known], minlength=len(data.arc_pair))
     pairs = np.bincount(pair[known], weights=steps[known], minlength=n_states * n_actions)
-    starts = np.bincount(prepared.starts, weights=weights, minlength=n_states)
+    starts = np.bincount(data.starts, weights=weights, minlength=n_states)
     likely = np.full(len(pair), np.nan)
     likely[known] = np.log((arcs[arc[known]] + 1 / (n_states + 1)) / (pairs[pair[known]] + 1))
-    result: Array = np.log((starts[prepared.starts] + 1 / n_states) / (weights.sum() + 1))
+    result: Array = np.log((starts[data.starts] + 1 / n_states) / (weights.sum() + 1))
     return likely, result
 
 

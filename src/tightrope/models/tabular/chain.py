@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.dataset import Array, IntArray
-
-if TYPE_CHECKING:
-    from tightrope.models.tabular.data import TabularData
 
 Index = npt.NDArray[np.int32]
 
@@ -44,21 +40,21 @@ class Timeline:
     rewards: Array  # (N,)
 
     @classmethod
-    def of(cls, data: TabularData) -> Timeline:
-        """Sort the steps."""
-        horizon, n_states, n_actions = data.probs.shape
-        times = np.arange(len(data.kinds)) - np.repeat(data.offsets[:-1], np.diff(data.offsets))
+    def of(cls, shape: tuple[int, ...], offsets: IntArray, pairs: Index, rewards: Array) -> Timeline:
+        """Sort the steps; the shape is that of the policy's table, (L, S, A)."""
+        horizon, n_states, n_actions = shape
+        lengths = np.diff(offsets)
+        times = np.arange(len(pairs)) - np.repeat(offsets[:-1], lengths)
         order = np.argsort(times, kind="stable")
-        pairs = data.kind_pair[data.kinds]
         nexts = np.append(pairs[1:] // n_actions, n_states)
-        nexts[data.offsets[1:] - 1] = n_states
+        nexts[offsets[1:] - 1] = n_states
         return cls(
             order,
             np.searchsorted(times[order], np.arange(horizon + 1)),
-            _index(data.trajectories[order]),
+            _index(np.repeat(np.arange(len(lengths)), lengths)[order]),
             pairs[order],
             _index(nexts[order]),
-            data.kind_reward[data.kinds[order]],
+            rewards[order],
         )
 
 
@@ -76,36 +72,34 @@ class Chain:
     runs: list[tuple[int, int]]  # (first time, steps) of equal policy tables, the last run first
 
     @classmethod
-    def of(cls, data: TabularData) -> Chain:
+    def of(cls, probs: Array, arc_pair: Index, arc_next: Index, starts: Index) -> Chain:
         """What the logged arcs and the policy allow."""
-        _, n_states, n_actions = data.probs.shape
-        taken = (data.probs > 0).any(axis=0).reshape(-1)
-        arc_state = data.arc_pair // n_actions
-        used = taken[data.arc_pair] & (data.arc_next < n_states)
+        _, n_states, n_actions = probs.shape
+        taken = (probs > 0).any(axis=0).reshape(-1)
+        arc_state = arc_pair // n_actions
+        used = taken[arc_pair] & (arc_next < n_states)
         reached = np.zeros(n_states, dtype=np.bool_)
-        reached[data.starts] = True
+        reached[starts] = True
         before = -1
         while before < reached.sum():
             before = int(reached.sum())
-            reached[data.arc_next[used & reached[arc_state]]] = True
+            reached[arc_next[used & reached[arc_state]]] = True
         used &= reached[arc_state]
         number = np.cumsum(reached) - 1
         states = np.flatnonzero(reached)
-        moves, part = np.unique(
-            number[arc_state[used]] * len(states) + number[data.arc_next[used]], return_inverse=True
-        )
+        moves, part = np.unique(number[arc_state[used]] * len(states) + number[arc_next[used]], return_inverse=True)
         links = np.full(len(arc_state), -1)
         links[used] = part
         edges = np.searchsorted(moves // len(states), np.arange(len(states) + 1))
-        return cls(_index(states), _index(edges), _index(moves % len(states)), _index(links), _runs(data))
+        return cls(_index(states), _index(edges), _index(moves % len(states)), _index(links), _runs(probs))
 
 
 def _index(values: IntArray) -> Index:
     return values.astype(np.int32)
 
 
-def _runs(data: TabularData) -> list[tuple[int, int]]:
+def _runs(probs: Array) -> list[tuple[int, int]]:
     """Stretches of time in which the policy stays the same, the last one first."""
-    changes = (data.probs[1:] != data.probs[:-1]).any(axis=(1, 2))
-    edges = [0, *(np.flatnonzero(changes) + 1).tolist(), len(data.probs)]
+    changes = (probs[1:] != probs[:-1]).any(axis=(1, 2))
+    edges = [0, *(np.flatnonzero(changes) + 1).tolist(), len(probs)]
     return [(first, stop - first) for first, stop in pairwise(edges)][::-1]

@@ -1,21 +1,15 @@
-"""Logs reduced to what a tabular model counts, and the models of any weights: values, control variates, derivatives."""
+"""Logs reduced to what a tabular model counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
+from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.models.tabular.chain import Chain, Index, Meetings, Timeline
-from tightrope.models.tabular.rollouts import Rollouts
-
-if TYPE_CHECKING:
-    from tightrope.models.tabular.fit import TabularFit
 
 MOST_ARCS = 2_000_000  # that smoothing may fill in
 
@@ -39,7 +33,6 @@ class TabularData:
     known_rewards: Array | None  # (P,)
     pseudo: float  # added to the count of every arc
     discount: float
-    rollouts: Rollouts | None
 
     @classmethod
     def build(
@@ -54,7 +47,6 @@ class TabularData:
         unseen_reward: float,
         known_rewards: Array | None,
         smoothing: float,
-        rollouts: Rollouts | None,
     ) -> TabularData:
         """Find the distinct kinds and arcs; all arcs, seen or not, where they are smoothed."""
         _, n_states, n_actions = probs.shape
@@ -92,7 +84,6 @@ class TabularData:
             known_rewards,
             smoothing / (n_states + 1),
             data.discount,
-            rollouts,
         )
 
     @property
@@ -118,70 +109,14 @@ class TabularData:
     @cached_property
     def timeline(self) -> Timeline:
         """The steps sorted by time."""
-        return Timeline.of(self)
+        return Timeline.of(self.probs.shape, self.offsets, self.kind_pair[self.kinds], self.kind_reward[self.kinds])
 
     @cached_property
     def chain(self) -> Chain:
         """Where the candidate can get to."""
-        return Chain.of(self)
+        return Chain.of(self.probs, self.arc_pair, self.arc_next, self.starts)
 
-    def values(self, weights: Array) -> Array:
-        """The candidate's value in the model of each row of weights."""
-        result = np.empty(len(weights))
-        for rows, block in self._blocks(weights):
-            result[rows] = self._value(self._fit(block))[: rows.stop - rows.start]
-        return result
-
-    def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
-        """q̂_t(S_t, A_t) and v̂_t(S_t) of every step under weights (n,)."""
-        ((_, block),) = self._blocks(weights[None])
-        line = self.timeline
-        q_values, state_values = np.empty(len(line.order)), np.empty(len(line.order))
-        for t, q, v, _ in self._fit(block).backwards():
-            now = slice(line.edges[t], line.edges[t + 1])
-            q_values[line.order[now]] = q[line.pairs[now], 0]
-            state_values[line.order[now]] = v[line.pairs[now] // self.probs.shape[2], 0]
-        return q_values, state_values
-
-    def correction_sums(self, weights: Array, factors: Array) -> Array:
-        """Σ_i w_i v̂_0(S_0) and, for every time, Σ_i w_i f_t δ_t under each row, (rows, 1 + horizon)."""
-        result, in_order = np.empty((len(weights), 1 + len(self.probs))), factors[self.timeline.order]
-        for rows, block in self._blocks(weights):
-            result[rows] = self._fit(block).correction_sums(block, in_order).T[: rows.stop - rows.start]
-        return result
-
-    def influences(self, weights: Array) -> Array:
-        """∂value/∂w_i under each row of weights, (rows, n), of the exact value: roll-outs move in jumps."""
-        result = np.empty(weights.shape)
-        for rows, block in self._blocks(weights):
-            result[rows] = self._fit(block).slopes().T[: rows.stop - rows.start]
-        return result
-
-    def simulated_values(self, n_resamples: int, *, seed: int) -> Array:
-        """Values of models fitted to data drawn from the model of all logs, (n_resamples,): the parametric bootstrap.
-
-        Every pair keeps its number of visits; their outcomes are drawn anew from the fitted distribution, and so are
-        the starts. Unlike resampled trajectories, a replicate never loses a pair that the logs hold.
-        """
-        from tightrope.models.tabular.fit import TabularFit
-        from tightrope.models.tabular.rows import LANES, lanes
-
-        data, shares, visits = self._outcomes()
-        edges = np.searchsorted(data.kind_pair, np.arange(len(visits) + 1))  # kinds are sorted by pair
-        starts = np.bincount(self.starts, minlength=self.probs.shape[1])
-        values = []
-        for block in range(-(-n_resamples // LANES)):
-            rng = np.random.default_rng([seed, block])
-            drawn, start_counts = lanes(len(shares)), lanes(len(starts))
-            for pair in np.flatnonzero(visits):
-                inside = slice(edges[pair], edges[pair + 1])
-                drawn[inside] = rng.multinomial(int(visits[pair]), shares[inside], size=LANES).T
-            start_counts[:] = rng.multinomial(len(self.starts), starts / len(self.starts), size=LANES).T
-            fit = TabularFit.from_counts(data, drawn, start_counts)
-            values.append(self._value(fit))
-        return np.concatenate(values)[:n_resamples]
-
-    def _outcomes(self) -> tuple[TabularData, Array, Array]:
+    def outcomes(self) -> tuple[TabularData, Array, Array]:
         """Each kind of step that the model of all logs can take, its probability given the pair, and the pairs' visits.
 
         Smoothing makes transitions possible that were never logged: each becomes a kind with the pair's mean reward.
@@ -211,43 +146,3 @@ class TabularData:
         order = np.argsort(pair, kind="stable")
         data = replace(self, kind_pair=pair[order], kind_arc=arc[order], kind_reward=reward[order])
         return data, shares[order], visits
-
-    def unseen_mass(self) -> float:
-        """The share of the candidate's steps, in the model of all logs, that fall on pairs never logged.
-
-        Nothing is known of what follows such a step, so it is the last one counted, whatever ``unseen`` says.
-        """
-        return self.weak_masses()[0]
-
-    def weak_masses(self) -> tuple[float, float]:
-        """The shares of the candidate's steps on pairs never logged, and on pairs that a single trajectory holds.
-
-        About a third of all resamples lose the latter.
-        """
-        ((_, block),) = self._blocks(np.ones((1, self.n_trajectories)))
-        n_pairs = self.probs.shape[1] * self.probs.shape[2]
-        held = np.unique(self.kind_pair[self.kinds].astype(np.int64) * self.n_trajectories + self.trajectories)
-        holders = np.bincount(held // self.n_trajectories, minlength=n_pairs)
-        steps, unseen, fragile = self._fit(block).occupancies(holders == 1)
-        return (unseen / steps, fragile / steps) if steps > 0 else (0.0, 0.0)
-
-    def _value(self, fit: TabularFit) -> Array:
-        """V̂ of each lane, by exact backward induction unless roll-outs were asked for."""
-        return fit.value() if self.rollouts is None else self.rollouts.value(fit)
-
-    def _fit(self, block: Array) -> TabularFit:
-        """The models of a block of weights (n, lanes)."""
-        from tightrope.models.tabular.fit import TabularFit
-
-        return TabularFit.of(self, block)
-
-    def _blocks(self, weights: Array) -> Iterator[tuple[slice, Array]]:
-        """Weights (rows, n) as blocks (n, lanes); the last one is padded with its last row."""
-        from tightrope.models.tabular.rows import LANES, lanes
-
-        for first in range(0, len(weights), LANES):
-            rows = slice(first, min(first + LANES, len(weights)))
-            block = lanes(self.n_trajectories)
-            block[:, : rows.stop - first] = weights[rows].T
-            block[:, rows.stop - first :] = weights[rows.stop - 1][:, None]
-            yield rows, block

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tightrope.base.dataset import Array, BoolArray
 from tightrope.models.tabular import kernels
-from tightrope.models.tabular.rows import LANES, lanes
-
-if TYPE_CHECKING:
-    from tightrope.models.tabular.data import TabularData
+from tightrope.models.tabular.blocks import LANES, lanes
+from tightrope.models.tabular.data import TabularData
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from tightrope.base.compiled import compiled
-from tightrope.models.tabular.rows import LANES, is_zero, load, splat, store
+from tightrope.models.tabular.blocks import LANES
+from tightrope.models.tabular.rows import is_zero, load, splat, store
 
 WORST, SELF_LOOP, TERMINATE = 0, 1, 2
 

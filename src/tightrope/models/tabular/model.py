@@ -18,6 +18,7 @@ from tightrope.base.errors import DataError, PolicyError
 from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem
 from tightrope.models.tabular.data import TabularData
+from tightrope.models.tabular.prepared import PreparedTabular
 from tightrope.models.tabular.rollouts import Rollouts
 
 Unseen = Literal["worst", "self-loop", "terminate"]
@@ -56,7 +57,7 @@ class TabularModel:
         if self.unseen_reward is not None and not np.isfinite(self.unseen_reward):
             raise DataError(f"unseen_reward is {self.unseen_reward}; a finite number, or None, expected")
 
-    def prepare(self, problem: Problem, *, anchor: str) -> TabularData:
+    def prepare(self, problem: Problem, *, anchor: str) -> PreparedTabular:
         """The logs in the form that counting needs; refuses logs and policies that are not finite."""
         data, policy = problem.dataset, problem.policy
         states, actions = numbered("state", data.states), numbered("action", data.actions)
@@ -72,7 +73,7 @@ class TabularModel:
         known = following >= 0
         following[known] = np.searchsorted(labels, following[known])
         following[following == _END] = len(labels)
-        return TabularData.build(
+        counted = TabularData.build(
             data,
             place * len(action_labels) + taken,
             following,
@@ -82,8 +83,8 @@ class TabularModel:
             unseen_reward=self._reward(data, anchor),
             known_rewards=self._known_rewards(labels, action_labels),
             smoothing=self.smoothing,
-            rollouts=self.rollouts,
         )
+        return PreparedTabular(counted, self.rollouts)
 
     def _known_rewards(self, labels: IntArray, actions: IntArray) -> Array | None:
         """The reward function of the states and actions that count as (P,), checked."""

@@ -11,26 +11,15 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
-from tightrope.base.dataset import Array
-
-LANES = 8  # one AVX-512 register; wider rows leave the second-level cache, narrower ones the machine idle
+from tightrope.models.tabular.blocks import LANES
 
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 _FLAGS = ("contract", "nsz")  # multiply-adds may be fused
-
-
-def lanes(count: int) -> Array:
-    """Zeros (count, LANES), each row in a cache line of its own: a row across two takes twice as long to load."""
-    line = 8 * LANES
-    raw = np.zeros(count * LANES + LANES)
-    skip = -raw.ctypes.data % line // 8
-    return raw[skip : skip + count * LANES].reshape(count, LANES)
 
 
 class RowType(types.Type):  # type: ignore[misc]

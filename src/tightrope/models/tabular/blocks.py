@@ -1,0 +1,29 @@
+"""Replicates side by side, as many as a vector of the machine holds: how their arrays lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tightrope.base.dataset import Array
+
+LANES = 8  # one AVX-512 register; wider rows leave the second-level cache, narrower ones the machine idle
+
+
+def lanes(count: int) -> Array:
+    """Zeros (count, LANES), each row in a cache line of its own: a row across two takes twice as long to load."""
+    line = 8 * LANES
+    raw = np.zeros(count * LANES + LANES)
+    skip = -raw.ctypes.data % line // 8
+    return raw[skip : skip + count * LANES].reshape(count, LANES)
+
+
+def blocks(weights: Array) -> Iterator[tuple[slice, Array]]:
+    """Weights (rows, n) as blocks (n, LANES); the last one is padded with its last row."""
+    for first in range(0, len(weights), LANES):
+        rows = slice(first, min(first + LANES, len(weights)))
+        block = lanes(weights.shape[1])
+        block[:, : rows.stop - first] = weights[rows].T
+        block[:, rows.stop - first :] = weights[rows.stop - 1][:, None]
+        yield rows, block

@@ -1,0 +1,115 @@
+"""Tabular models of any weights: values, control variates, derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tightrope.base.dataset import Array, BoolArray
+from tightrope.models.tabular.blocks import LANES, blocks, lanes
+from tightrope.models.tabular.data import TabularData
+from tightrope.models.tabular.rollouts import Rollouts
+
+if TYPE_CHECKING:
+    from tightrope.models.tabular.fit import TabularFit
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedTabular:
+    """A tabular model that can be fitted to the counted logs under any weights."""
+
+    data: TabularData
+    rollouts: Rollouts | None = None  # None: values by exact backward induction
+
+    @property
+    def n_trajectories(self) -> int:
+        """How many weights a fit takes."""
+        return self.data.n_trajectories
+
+    def values(self, weights: Array) -> Array:
+        """The candidate's value in the model of each row of weights."""
+        result = np.empty(len(weights))
+        for rows, block in blocks(weights):
+            result[rows] = self._value(self._fit(block))[: rows.stop - rows.start]
+        return result
+
+    def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
+        """q̂_t(S_t, A_t) and v̂_t(S_t) of every step under weights (n,)."""
+        ((_, block),) = blocks(weights[None])
+        line = self.data.timeline
+        q_values, state_values = np.empty(len(line.order)), np.empty(len(line.order))
+        for t, q, v, _ in self._fit(block).backwards():
+            now = slice(line.edges[t], line.edges[t + 1])
+            q_values[line.order[now]] = q[line.pairs[now], 0]
+            state_values[line.order[now]] = v[line.pairs[now] // self.data.probs.shape[2], 0]
+        return q_values, state_values
+
+    def correction_sums(self, weights: Array, factors: Array) -> Array:
+        """Σ_i w_i v̂_0(S_0) and, for every time, Σ_i w_i f_t δ_t under each row, (rows, 1 + horizon)."""
+        result, in_order = np.empty((len(weights), 1 + len(self.data.probs))), factors[self.data.timeline.order]
+        for rows, block in blocks(weights):
+            result[rows] = self._fit(block).correction_sums(block, in_order).T[: rows.stop - rows.start]
+        return result
+
+    def influences(self, weights: Array) -> Array:
+        """∂value/∂w_i under each row of weights, (rows, n), of the exact value: roll-outs move in jumps."""
+        result = np.empty(weights.shape)
+        for rows, block in blocks(weights):
+            result[rows] = self._fit(block).slopes().T[: rows.stop - rows.start]
+        return result
+
+    def simulated_values(self, n_resamples: int, *, seed: int) -> Array:
+        """Values of models fitted to data drawn from the model of all logs, (n_resamples,): the parametric bootstrap.
+
+        Every pair keeps its number of visits; their outcomes are drawn anew from the fitted distribution, and so are
+        the starts. Unlike resampled trajectories, a replicate never loses a pair that the logs hold.
+        """
+        from tightrope.models.tabular.fit import TabularFit  # compiles
+
+        data, shares, visits = self.data.outcomes()
+        edges = np.searchsorted(data.kind_pair, np.arange(len(visits) + 1))  # kinds are sorted by pair
+        starts = np.bincount(self.data.starts, minlength=self.data.probs.shape[1])
+        values = []
+        for block in range(-(-n_resamples // LANES)):
+            rng = np.random.default_rng([seed, block])
+            drawn, start_counts = lanes(len(shares)), lanes(len(starts))
+            for pair in np.flatnonzero(visits):
+                inside = slice(edges[pair], edges[pair + 1])
+                drawn[inside] = rng.multinomial(int(visits[pair]), shares[inside], size=LANES).T
+            start_counts[:] = rng.multinomial(len(self.data.starts), starts / len(self.data.starts), size=LANES).T
+            fit = TabularFit.from_counts(data, drawn, start_counts)
+            values.append(self._value(fit))
+        return np.concatenate(values)[:n_resamples]
+
+    def unseen_mass(self) -> float:
+        """The share of the candidate's steps, in the model of all logs, that fall on pairs never logged.
+
+        Nothing is known of what follows such a step, so it is the last one counted, whatever ``unseen`` says.
+        """
+        return self.weak_masses()[0]
+
+    def weak_masses(self) -> tuple[float, float]:
+        """The shares of the candidate's steps on pairs never logged, and on pairs that a single trajectory holds.
+
+        About a third of all resamples lose the latter.
+        """
+        ((_, block),) = blocks(np.ones((1, self.n_trajectories)))
+        n_pairs = self.data.probs.shape[1] * self.data.probs.shape[2]
+        held = np.unique(
+            self.data.kind_pair[self.data.kinds].astype(np.int64) * self.n_trajectories + self.data.trajectories
+        )
+        holders = np.bincount(held // self.n_trajectories, minlength=n_pairs)
+        steps, unseen, fragile = self._fit(block).occupancies(holders == 1)
+        return (unseen / steps, fragile / steps) if steps > 0 else (0.0, 0.0)
+
+    def _value(self, fit: TabularFit) -> Array:
+        """V̂ of each lane, by exact backward induction unless roll-outs were asked for."""
+        return fit.value() if self.rollouts is None else self.rollouts.value(fit)
+
+    def _fit(self, block: Array) -> TabularFit:
+        """The models of a block of weights (n, lanes)."""
+        from tightrope.models.tabular.fit import TabularFit  # compiles
+
+        return TabularFit.of(self.data, block)
