@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tightrope
+from tests.answers import answers
 from tightrope.base.records import Bound, Overlap
 from tightrope.base.warnings import caution
 from tightrope.domains import small
@@ -23,7 +24,7 @@ def bound(estimator, method, value, error, *warnings, guarantee="approximate", s
 
 
 def advise(bounds, side="lower", dataset=PLAIN):
-    return full_advice(bounds, GOOD, side, dataset)
+    return full_advice(answers(bounds), GOOD, side, dataset)
 
 
 def test_a_fixed_order_wins_not_the_tightest_bound_nor_the_smallest_error():

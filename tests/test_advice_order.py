@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tightrope
+from tests.answers import answers
 from tightrope.base.records import Bound, Overlap
 from tightrope.base.warnings import caution
 from tightrope.domains import situations
@@ -39,7 +40,7 @@ def bound(estimator, method, value, guarantee="approximate", side="lower"):
 
 
 def believed(bounds, side="lower", data=PLAIN, **options):
-    index = advise(bounds, OVERLAP, side, data, **options)[1]
+    index = advise(answers(bounds), OVERLAP, side, data, **options)[1]
     return None if index is None else bounds[index]
 
 

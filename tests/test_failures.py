@@ -11,7 +11,7 @@ import pytest
 import tightrope
 from tightrope import BoundError
 from tightrope.domains import small
-from tightrope.estimators import MB, WIS
+from tightrope.estimators import MB, WIS, Estimator
 from tightrope.models import TabularModel
 
 FAILURES = {
@@ -26,15 +26,12 @@ STAGES = ["fit", "estimate", "replicates", "leave_one_out", "influence", "standa
 
 
 @dataclass(frozen=True)
-class Fails:
+class Fails(Estimator):
     """WIS by rows of weights, but for one thing that it fails at."""
 
     stage: str
     failure: Any
     name: str = "fails"
-
-    def anchored(self, anchor):
-        return self
 
     def __call__(self, problem):
         if self.stage == "fit":
@@ -132,7 +129,7 @@ def test_a_failing_check_of_a_model(problem, kind, monkeypatch):
         raise failure
 
     expected = tightrope.evaluate(*problem, estimators=["is", "pdwis"], n_resamples=60)
-    monkeypatch.setattr("tightrope.evaluation.work.check_model", fails)
+    monkeypatch.setattr("tightrope.evaluation.case.check_model", fails)
     found = tightrope.evaluate(*problem, estimators=["is", "pdwis", "mb", "wdr"], n_resamples=60)
     assert [bound for bound in found.bounds if bound.estimator in ("is", "pdwis")] == list(expected.bounds)
     assert all(message in why for name, _, why in found.skipped)

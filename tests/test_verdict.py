@@ -68,10 +68,11 @@ def test_at_the_threshold_itself_only_one_answer_is_wrong():
 
 
 def test_a_bound_that_rests_on_a_model_says_so():
-    told = verdict([Bound(-1.0, "lower", 0.95, 0.5, "mb", "bca", "approximate")], "", threshold=-2.0)
+    model = Bound(-1.0, "lower", 0.95, 0.5, "mb", "bca", "approximate", rests_on_model=True)
+    told = verdict([model], "", threshold=-2.0)
     assert "The lower bound rests on a model alone." in told.text
     assert "tends to 0.05 as the logs grow if the model's form is right" in told.text  # a wrong one errs for ever
-    robust = verdict([Bound(-1.0, "lower", 0.95, 0.5, "mb", "robust", "exact")], "", threshold=-2.0)
+    robust = verdict([replace(model, method="robust", guarantee="exact")], "", threshold=-2.0)
     assert "model alone" not in robust.text  # it holds for every model that the logs leave possible
 
 

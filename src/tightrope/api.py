@@ -13,23 +13,20 @@ from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError, failing
 from tightrope.base.policy import DeterministicControl
 from tightrope.base.problem import Problem
-from tightrope.base.records import Advice, Bound, Interval, Overlap, Side
+from tightrope.base.records import Advice, Bound, Interval, Side
 from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
-from tightrope.bounds.base import ProcessBound, is_exact
+from tightrope.bounds.base import is_exact
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
-from tightrope.estimators.gain import gain
-from tightrope.evaluation.advice import advise as choose
-from tightrope.evaluation.advice import reasons
-from tightrope.evaluation.behavior_check import check_behavior
+from tightrope.evaluation.case import Pair
+from tightrope.evaluation.compute import Computed, cases_of, compute
 from tightrope.evaluation.details import details, subject
-from tightrope.evaluation.overlap import overlap, summarize
+from tightrope.evaluation.judge import Judgement, judge
 from tightrope.evaluation.provenance import provenance
 from tightrope.evaluation.settings import Options, Settings
-from tightrope.evaluation.verdict import verdict
-from tightrope.evaluation.work import Pair, Work, bounds_of, is_valid
+from tightrope.evaluation.work import answers_of, is_valid
 from tightrope.functional.statistic import FittedStatistic
 from tightrope.models import Model, has_tabular
 from tightrope.models import model as find_model
@@ -148,57 +145,36 @@ def evaluate(
     if baseline is not None and threshold is None:
         threshold = 0.0
     settings = Settings(**options)
+    sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
     with failing():
         problem = _problem(dataset, policy, settings.behavior)
-        found, behavior = overlap(problem), check_behavior(problem)
+        cases = cases_of(problem, sides, settings)
     pairs = _pairs(problem, estimators, methods, model)
-    gains = [(gain(one), item) for one, item in pairs if not isinstance(item, ProcessBound)] if baseline else []
-    sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
-    bounds: list[Bound] = []
-    gained: list[Bound] = []
-    origins: list[tuple[Estimator, Work]] = []  # of each bound
-    skipped: dict[tuple[str, str], TightropeError] = {}
-    for each in sides:
-        results, work = bounds_of(problem, found, [*pairs, *gains], each, settings, behavior)
-        gained += [result for result in results[len(pairs) :] if isinstance(result, Bound)]
-        for pair, result in zip(pairs, results, strict=False):
-            if isinstance(result, Bound):
-                bounds.append(result)
-                origins.append((pair[0], work))
-            else:
-                skipped[pair[0].name, pair[1].name] = result
-    if not bounds:
-        raise _reasons(skipped)
-    text, believe = _believe(bounds, found, sides, dataset, strict)
-    why, improved = _believe(gained, found, sides, dataset, strict) if baseline else (text, ())
-    summary, check = summarize(dataset), next(iter(work.checks.values()), None)
-    told = subject(bounds, believe)
+    computed = compute(cases, pairs, about="value" if baseline is None else "gain")
+    judgement = judge(computed, threshold=threshold, strict=strict)
+    return _assembled(computed, judgement, true_value)
+
+
+def _assembled(computed: Computed, judgement: Judgement, true_value: float | None) -> Evaluation:
+    """The record of what was computed and how it was judged."""
+    case = computed.cases[-1]
+    looked_into = subject(computed.bounds, judgement.believe)
     return Evaluation(
-        bounds=tuple(bounds),
-        skipped=tuple((*pair, str(why)) for pair, why in skipped.items()),
-        summary=summary,
-        overlap=found,
-        reasons=reasons(found, check, summary, bounds, behavior),
-        model_check=check,
-        behavior_check=behavior,
-        advice=text,
-        believe=believe,
+        bounds=computed.bounds,
+        skipped=tuple((*pair, str(why)) for pair, why in computed.skipped.items()),
+        summary=judgement.summary,
+        overlap=case.overlap,
+        reasons=judgement.reasons,
+        model_check=case.first_check,
+        behavior_check=case.behavior,
+        advice=judgement.advice,
+        believe=judgement.believe,
         true_value=true_value,
-        settings={
-            "confidence": settings.confidence,
-            "n_resamples": settings.n_resamples,
-            "seed": settings.seed,
-            "behavior": "logged" if problem.behavior is None else problem.behavior.name,
-        },
-        gains=tuple(gained),
-        believe_gains=improved,
-        verdict=verdict(
-            [gained[index] for index in improved] if baseline else [bounds[index] for index in believe],
-            why,
-            threshold=threshold,
-            about="gain" if baseline else "value",
-        ),
-        details=details(told, *origins[told]),
+        settings=case.settings.shown(case.problem.behavior),
+        gains=tuple(answer.bound for answer, _ in computed.gains),
+        believe_gains=judgement.believe_gains,
+        verdict=judgement.verdict,
+        details=details(looked_into, *computed.values[looked_into]),
         provenance=provenance(),
     )
 
@@ -216,7 +192,7 @@ def _pairs(
     # A continuous model takes its time: only when asked for, or where nothing else can answer.
     needless = not has_tabular(problem) and not isinstance(problem.policy, DeterministicControl)
     if estimators is None and model == "auto" and needless:
-        named = [name for name in named if not is_model_based(name)]
+        named = [name for name in ESTIMATORS if not is_model_based(name)]
     chosen = [find_estimator(item, model=model) for item in named]
     pairs = [(one, find_method(item)) for one in chosen for item in (methods or DEFAULT_METHODS)]
     if methods is None:  # nobody asked for the pairs that mean nothing
@@ -230,18 +206,6 @@ def advise(dataset: TrajectoryDataset, policy: Any = None, **options: Any) -> Ad
     return Advice(result.advice, tuple(result.bounds[index] for index in result.believe), result.reasons)
 
 
-def _believe(
-    bounds: Sequence[Bound], found: Overlap, sides: Sequence[Side], dataset: TrajectoryDataset, strict: bool
-) -> tuple[str, tuple[int, ...]]:
-    """The advice, and which bounds it points to."""
-    advice = [choose(bounds, found, each, dataset, strict=strict) for each in sides]
-    texts = list(dict.fromkeys(text for text, _ in advice))
-    if len(texts) > 1:
-        texts = [f"{side.title()} bound: {text}" for side, text in zip(sides, texts, strict=True)]
-    text = "\n".join(texts)
-    return text, tuple(index for _, index in advice if index is not None)
-
-
 def _problem(dataset: TrajectoryDataset, policy: Any, behavior: Any) -> Problem:
     """The question, with the behaviour policy as logged or to be estimated; refused where it cannot be."""
     problem = Problem(dataset, policy)
@@ -251,16 +215,6 @@ def _problem(dataset: TrajectoryDataset, policy: Any, behavior: Any) -> Problem:
         problem = replace(problem, behavior=chosen)
         _ = problem.fits  # refuse unfit logs now, not as a lack of overlap later
     return problem
-
-
-def _reasons(skipped: dict[tuple[str, str], TightropeError]) -> TightropeError:
-    """Why there is no bound at all: the one reason itself, or each reason once with the pairs it concerns."""
-    pairs: dict[str, list[str]] = {}
-    for (estimator, method), why in skipped.items():
-        pairs.setdefault(str(why), []).append(f"{estimator} with {method}")
-    if len(pairs) == 1:
-        return next(iter(skipped.values()))
-    return BoundError("; ".join(f"{', '.join(names)}: {why}" for why, names in pairs.items()))
 
 
 @one_blas_thread
@@ -274,8 +228,8 @@ def _one(
 ) -> Bound:
     pair = (estimator, find_method(method))
     with failing():
-        problem = _problem(dataset, policy, settings.behavior)
-        (result,), _ = bounds_of(problem, overlap(problem), [pair], side, settings, check_behavior(problem))
+        (case,) = cases_of(_problem(dataset, policy, settings.behavior), [side], settings)
+        (result,) = answers_of(case, [pair])
     if isinstance(result, TightropeError):
         raise result
-    return result
+    return result.bound

@@ -14,13 +14,13 @@ from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import method as find_method
 from tightrope.estimators import estimator as find_estimator
 from tightrope.estimators.gain import gain
-from tightrope.evaluation.behavior_check import check_behavior
-from tightrope.evaluation.overlap import overlap
+from tightrope.evaluation.case import Answer
+from tightrope.evaluation.compute import cases_of
 from tightrope.evaluation.settings import Settings
-from tightrope.evaluation.work import bounds_of
+from tightrope.evaluation.work import answers_of
 
-Answer = Bound | str  # a bound, or why there is none
-Answers = dict[Key, Answer]
+Result = Bound | str  # a bound, or why there is none
+Answers = dict[Key, Result]
 
 
 def options(question: Question) -> dict[str, Any]:
@@ -98,16 +98,10 @@ def gains(data: TrajectoryDataset, policy: Any, question: Question) -> Answers:
             chosen = find_behavior(settings.behavior, data)
             problem = Problem(data, policy, chosen)
             asked = [(gain(find_estimator(name)), find_method(method)) for name, method in pairs]
-            results, _ = bounds_of(
-                problem,
-                overlap(problem),
-                asked,  # type: ignore[arg-type]
-                side,  # type: ignore[arg-type]
-                settings,
-                check_behavior(problem),
-            )
+            (case,) = cases_of(problem, [side], settings)  # type: ignore[list-item]
+            results = answers_of(case, asked)  # type: ignore[arg-type]
         except TightropeError as error:
             results = [error] * len(pairs)
         for (name, method), result in zip(pairs, results, strict=True):
-            made[Key("gain", side, name, method)] = result if isinstance(result, Bound) else str(result)
+            made[Key("gain", side, name, method)] = result.bound if isinstance(result, Answer) else str(result)
     return made

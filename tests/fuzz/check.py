@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.fuzz import asking
-from tests.fuzz.asking import Answer, Answers
+from tests.fuzz.asking import Answers, Result
 from tests.fuzz.clothes import Dress, plain_dress, random_dress
 from tests.fuzz.doors import random_door, shown
 from tests.fuzz.expected import Oracle
@@ -104,7 +104,7 @@ class Case:
             self.expected[key] = self.oracle.expected(key)
             self.against_oracle("plain", key, answer)
 
-    def against_oracle(self, name: str, key: Key, answer: Answer) -> None:
+    def against_oracle(self, name: str, key: Key, answer: Result) -> None:
         """A bound within its span, and what stands beside it likewise; a refusal where one is due."""
         expected = self.expected[key]
         if expected is None:
@@ -186,7 +186,7 @@ class Case:
             if key.method in question.methods:
                 self._follows(relation, key, old, answers[relation.key(key)])
 
-    def _follows(self, relation: Relation, key: Key, old: Answer, new: Answer) -> None:
+    def _follows(self, relation: Relation, key: Key, old: Result, new: Result) -> None:
         self.outcome.counts["compared"] += 1
         told = f"{relation.name} {key}: {_told(new)} after {_told(old)}"
         if isinstance(old, str) or isinstance(new, str):
@@ -246,14 +246,14 @@ def _asks(question: Question, key: Key) -> bool:
     return key.what == "value" and key.estimator in question.estimators and key.method in question.methods
 
 
-def _same(one: Answer, other: Answer) -> bool:
+def _same(one: Result, other: Result) -> bool:
     if isinstance(one, str) or isinstance(other, str):
         return isinstance(one, str) and isinstance(other, str)
     names = ("value", "estimate", "standard_error", "n_undefined", "guarantee")
     return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
-def _told(answer: Answer) -> str:
+def _told(answer: Result) -> str:
     return answer if isinstance(answer, str) else f"{answer.value!r} (estimate {answer.estimate!r})"
 
 

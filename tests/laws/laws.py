@@ -22,7 +22,7 @@ from tightrope.functional.resampling import Multinomial, WeightScheme
 Make = Callable[[Problem], Any]
 
 # Those that need nothing but logged probabilities; the others need states and a policy, and have laws of their own.
-SAMPLING = {name: make for name, make in ESTIMATORS.items() if not hasattr(make(), "model")}
+SAMPLING = {name: make for name, make in ESTIMATORS.items() if make().model is None}
 
 # Which law a textbook form cannot obey, and why; the tests skip with this reason, so `pytest -rs` lists them.
 UNSHIFTED = "without a declared range IS and PDIS are not shifted: their ratios do not average to exactly one"

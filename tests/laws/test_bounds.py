@@ -24,6 +24,7 @@ from tightrope.bounds.base import is_exact, rank
 from tightrope.bounds.exact.cut import CUT
 from tightrope.bounds.replicates.student_t import StudentT
 from tightrope.bounds.replicates.studentized import Studentized
+from tightrope.estimators import IndependentEstimator
 from tightrope.functional.engines import Replicates
 from tightrope.functional.resampling import draw_weights
 from tightrope.functional.statistic import TrajectoryValues
@@ -31,7 +32,7 @@ from tightrope.functional.statistic import TrajectoryValues
 EXACT = [name for name, method in METHODS.items() if is_exact(method)]
 APPROXIMATE = [name for name in METHODS if name not in EXACT]
 NEEDS_CEILING = ["hoeffding", "empirical-bernstein"]
-INDEPENDENT = [name for name, make in ESTIMATORS.items() if hasattr(make, "trajectory_values")]
+INDEPENDENT = [name for name, make in ESTIMATORS.items() if isinstance(make(), IndependentEstimator)]
 DELTA = 0.05
 
 

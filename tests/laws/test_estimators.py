@@ -13,8 +13,8 @@ from tests.laws.laws import SAMPLING as ESTIMATORS
 from tests.laws.laws import logs, same
 from tests.oracle import SLOW, Episode, mdps, random_episodes
 from tightrope.base.problem import Problem
+from tightrope.functional.centered import centered
 from tightrope.functional.resampling import Bayesian, Poisson, leave_one_out_weights
-from tightrope.functional.statistic import centered
 
 RANGE = (-5.0, 6.0)  # holds every reward used here
 SHIFTED = {"is", "pdis"}  # the estimators that a declared range changes

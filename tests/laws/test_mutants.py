@@ -15,7 +15,7 @@ from tests.laws.laws import SAMPLING as ESTIMATORS
 from tests.laws.laws import logs
 from tests.laws.test_bounds import law_approaches_mean, law_below_equal_values, law_ordered_with_negative_rewards
 from tests.oracle import mdps, random_episodes
-from tightrope.bounds import METHODS
+from tightrope.bounds import METHODS, ExactBound
 from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import Multinomial
 from tightrope.functional.statistic import RatioSum, SumStatistic
@@ -135,7 +135,7 @@ def test_estimator_mutant_is_caught(mutant, name, law):
 
 
 @dataclass(frozen=True)
-class TimesN:
+class TimesN(ExactBound):
     """Hoeffding multiplied by n instead of divided."""
 
     name = "hoeffding"
@@ -146,7 +146,7 @@ class TimesN:
 
 
 @dataclass(frozen=True)
-class SampleRange:
+class SampleRange(ExactBound):
     """The range of an exact bound taken from the sample, by ``top``."""
 
     name: str

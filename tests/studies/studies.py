@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tightrope.base.errors import BoundError
-from tightrope.estimators import IS, PDWIS
+from tightrope.estimators import IS, PDWIS, Estimator
 from tightrope.studies.runner import run_study
 from tightrope.studies.study import Method, Study
 
@@ -24,16 +24,13 @@ def clinic(**changes):
     return Study("clinic-test", "clinic", **settings)
 
 
-class Fails:
+class Fails(Estimator):
     """An estimator that cannot be computed; with a crash where it is not one of our own errors."""
 
     name = "fails"
 
     def __init__(self, error):
         self.error = error
-
-    def anchored(self, anchor):
-        return self
 
     def __call__(self, problem):
         raise self.error

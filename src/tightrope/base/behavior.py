@@ -60,6 +60,17 @@ class GaussianBehavior(Protocol):
         ...
 
 
+@runtime_checkable
+class FeaturedBehavior(Protocol):
+    """A behaviour policy that predicts actions from features."""
+
+    @property
+    def features(self) -> Array:
+        """What actions are predicted from, (N, k)."""
+        ...
+
+
+@runtime_checkable
 class BehaviorModel(Protocol):
     """A frozen dataclass of settings."""
 

@@ -37,6 +37,7 @@ class Bound(Record):
     seed: int | None = None
     behavior: str | None = None  # how the behaviour policy was estimated; None: as logged, or not needed
     about: About = "value"  # what is bounded; gain: the candidate's value less the behaviour policy's
+    rests_on_model: bool = False  # on a model alone, which nothing in the logs corrects
 
     def __str__(self) -> str:
         sign = "≥" if self.side == "lower" else "≤"

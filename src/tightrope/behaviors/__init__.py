@@ -36,9 +36,8 @@ def behavior(chosen: Any, dataset: TrajectoryDataset) -> BehaviorModel | None:
         return BEHAVIORS[name]()
     if isinstance(chosen, type):
         raise TightropeError(f"behavior is the class {chosen.__name__}; give an instance, such as {chosen.__name__}()")
-    if "dataset" in accepted(getattr(chosen, "prepare", None)) and hasattr(chosen, "name"):
-        made: BehaviorModel = chosen
-        return made
+    if isinstance(chosen, BehaviorModel) and "dataset" in accepted(chosen.prepare):
+        return chosen
     if hasattr(chosen, "fit"):
         return ClassifierBehavior(chosen)
     raise TightropeError(

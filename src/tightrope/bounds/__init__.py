@@ -46,9 +46,12 @@ def method(chosen: str | Method) -> Method:
     known: dict[str, Method] = {**METHODS, **PROCESS_METHODS}
     if isinstance(chosen, str) and chosen in known:
         return known[chosen]
-    if isinstance(chosen, str) or not (hasattr(chosen, "lower") or isinstance(chosen, ProcessBound)):
-        raise TightropeError(f"method is {chosen!r}; known: {', '.join(known)}")
-    return chosen
+    if isinstance(chosen, (BootstrapBound, ExactBound, ProcessBound)):
+        return chosen
+    raise TightropeError(
+        f"method is {chosen!r}; known: {', '.join(known)}, or an object of a class derived from BootstrapBound, "
+        "ExactBound or ProcessBound of tightrope.bounds"
+    )
 
 
 __all__ = [

@@ -15,24 +15,34 @@ from tightrope.functional.engines import Replicates
 from tightrope.functional.statistic import TrajectoryValues
 
 Need = Literal["values", "leave_one_out", "standard_errors"]
+LAST = 100  # the place of a bound whose error rates nobody has measured
 
 
+@runtime_checkable
 class BootstrapBound(Protocol):
-    """An approximate bound: its error rate tends to the nominal one as n grows, with no promise at any n."""
+    """An approximate bound: its error rate tends to the nominal one as n grows, with no promise at any n.
+
+    Derive from this class, or from one of the two below: what you do not say of yours is as it stands here.
+    """
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[Need]]
-    second_order: ClassVar[bool]  # whether it corrects for skewness, to leading order
+    second_order: ClassVar[bool] = False  # whether it corrects for skewness, to leading order
+    expects_smooth: ClassVar[bool] = True  # whether it errs more often where an estimate changes by rare jumps
+    preference: ClassVar[int] = LAST  # its place in the order of advice, the lowest first
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound at level 1 − delta, and what to be told about it."""
         ...
 
 
+@runtime_checkable
 class ExactBound(Protocol):
     """A bound that errs with probability at most delta at every n, whatever the distribution of the values."""
 
     name: ClassVar[str]
+    uses_seed: ClassVar[bool] = False  # whether chance of its own has a say
+    preference: ClassVar[int] = LAST
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """A lower bound on the mean of independent values ≥ 0."""
@@ -44,6 +54,7 @@ class ProcessBound(Protocol):
     """A bound over all processes that the logs leave possible; it says itself what it guarantees."""
 
     name: ClassVar[str]
+    preference: ClassVar[int] = LAST
 
     def bound(self, problem: Problem, *, confidence: float, side: Side) -> Bound:
         """The bound on the candidate's value."""
@@ -55,7 +66,7 @@ Method = BootstrapBound | ExactBound | ProcessBound
 
 def is_exact(method: Method) -> bool:
     """Whether a bound needs independent values rather than replicates."""
-    return not hasattr(method, "needs") and not isinstance(method, ProcessBound)
+    return isinstance(method, ExactBound)
 
 
 def rank(delta: float, n_resamples: int) -> int:

@@ -19,6 +19,7 @@ from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
 from tightrope.base.records import Bound, Guarantee, Side
 from tightrope.base.warnings import Caution, caution
+from tightrope.bounds.base import ProcessBound
 from tightrope.bounds.model_bias.finite_model import Counts, count, logged_states, renumbered
 from tightrope.models import has_tabular
 from tightrope.models.tabular.model import numbered, policy_table
@@ -28,7 +29,7 @@ LARGEST_DISTANCE = 2.0  # no two distributions are further apart in L1
 
 
 @dataclass(frozen=True)
-class Robust:
+class Robust(ProcessBound):
     """The candidate's value in the worst process that the logged transitions leave possible, whatever the behaviour.
 
     For numbered states and actions. Exact where the policy's table declares them and the reward range and horizon are
@@ -36,6 +37,7 @@ class Robust:
     """
 
     name: ClassVar[str] = "robust"
+    preference: ClassVar[int] = 4
 
     def bound(self, problem: Problem, *, confidence: float, side: Side) -> Bound:
         """The bound on the candidate's value."""
@@ -207,6 +209,7 @@ def robust_bound(
         guarantee=_guarantee(dataset, rewards, states_declared),
         n_trajectories=dataset.n_trajectories,
         warnings=(*dataset.notes, *_unvisited(taken, counts)),
+        rests_on_model=True,
     )
 
 

@@ -171,9 +171,11 @@ def _with_origin(result: Evaluation, logs: Path) -> Evaluation:
     import shlex
     from dataclasses import replace
 
-    from tightrope.evaluation.provenance import provenance
+    from tightrope.evaluation.provenance import with_origin
 
-    return replace(result, provenance=provenance(shlex.join(["tightrope", *sys.argv[1:]]), logs))
+    assert result.provenance is not None
+    command = shlex.join(["tightrope", *sys.argv[1:]])
+    return replace(result, provenance=with_origin(result.provenance, command, logs))
 
 
 def _load(

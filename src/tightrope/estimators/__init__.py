@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tightrope.base.errors import TightropeError
-from tightrope.estimators.base import Anchor, Estimator
+from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.importance import IS, PDIS
 from tightrope.estimators.model_based import MB
 from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
-ESTIMATORS: dict[str, type[Any]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR)}
+ESTIMATORS: dict[str, Callable[..., Estimator]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR)}
 
 
 def estimator(chosen: str | Estimator, *, model: str | Model = "auto") -> Estimator:
@@ -21,13 +21,15 @@ def estimator(chosen: str | Estimator, *, model: str | Model = "auto") -> Estima
         raise TightropeError(f"estimator is the class {chosen.__name__}; give an instance, {chosen.__name__}()")
     if not isinstance(model, str):
         check_model(model)
-    if callable(chosen) and hasattr(chosen, "anchored") and hasattr(chosen, "name"):
+    if isinstance(chosen, Estimator):
         return _hashable(chosen)
     if not isinstance(chosen, str) or chosen not in ESTIMATORS:
-        raise TightropeError(f"estimator is {chosen!r}; known: {', '.join(ESTIMATORS)}")
+        raise TightropeError(
+            f"estimator is {chosen!r}; known: {', '.join(ESTIMATORS)}, or an object of a class derived from "
+            "tightrope.estimators.Estimator"
+        )
     settings = {"model": model} if is_model_based(chosen) else {}
-    made: Estimator = ESTIMATORS[chosen](**settings)
-    return _hashable(made)
+    return _hashable(ESTIMATORS[chosen](**settings))
 
 
 def _hashable(chosen: Estimator) -> Estimator:
@@ -42,9 +44,9 @@ def _hashable(chosen: Estimator) -> Estimator:
     return chosen
 
 
-def is_model_based(chosen: str | Estimator) -> bool:
-    """Whether an estimator fits a model."""
-    return hasattr(ESTIMATORS.get(chosen) if isinstance(chosen, str) else chosen, "model")
+def is_model_based(name: str) -> bool:
+    """Whether the estimator of this name fits a model."""
+    return name in ESTIMATORS and ESTIMATORS[name]().model is not None
 
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "WIS",
     "Anchor",
     "Estimator",
+    "IndependentEstimator",
     "estimator",
     "is_model_based",
 ]

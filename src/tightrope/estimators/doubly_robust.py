@@ -17,7 +17,7 @@ import numpy as np
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import TightropeError
 from tightrope.base.problem import Problem
-from tightrope.estimators.base import Anchor
+from tightrope.estimators.base import Anchor, Estimator
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.refit import Refitted, RefittedAtOnce
 from tightrope.estimators.weighing import Weighing
@@ -28,7 +28,7 @@ Fit = Literal["cross", "shared", "refit"]
 
 
 @dataclass(frozen=True)
-class _DoublyRobust:
+class _DoublyRobust(Estimator):
     """Settings that DR and WDR share.
 
     ``fit`` says where q̂ comes from: "cross" (each trajectory is corrected by a model fitted on the other folds),
@@ -37,7 +37,7 @@ class _DoublyRobust:
     default.
     """
 
-    name: ClassVar[str]
+    shares_weights: ClassVar[bool] = True
     self_normalized: ClassVar[bool]  # whether the ratios of each time are divided by their sum
 
     model: str | Model = "auto"
@@ -54,6 +54,11 @@ class _DoublyRobust:
     def anchored(self, anchor: Anchor) -> Self:
         """What an unseen pair is worth depends on the side."""
         return replace(self, anchor=anchor)
+
+    @property
+    def fitted_to_all(self) -> bool:
+        """Unless it is cross-fitted."""
+        return self.fit != "cross"
 
     def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The statistic of the candidate's value."""
@@ -134,6 +139,10 @@ class DR(_DoublyRobust):
     name: ClassVar[str] = "dr"
     self_normalized: ClassVar[bool] = False
 
+    def preference(self, dataset: TrajectoryDataset) -> int:
+        """After PDWIS."""
+        return 3
+
 
 @dataclass(frozen=True)
 class WDR(_DoublyRobust):
@@ -145,3 +154,8 @@ class WDR(_DoublyRobust):
 
     name: ClassVar[str] = "wdr"
     self_normalized: ClassVar[bool] = True
+    without_model: ClassVar[str | None] = "pdwis"
+
+    def preference(self, dataset: TrajectoryDataset) -> int:
+        """The first: the least variance."""
+        return 1

@@ -7,8 +7,8 @@ nothing of the difference.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,39 +18,55 @@ from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
 from tightrope.base.records import About
-from tightrope.estimators.base import Anchor, Estimator
+from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator
+from tightrope.estimators.model_based import ModelStatistic
 from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic, TrajectoryValues, weight_rows
+from tightrope.models import Evaluated, Model
 
 
 @dataclass(frozen=True)
-class Gain:
+class Gain(Estimator):
     """An estimator's value less the mean return of the logs, under the same weights."""
 
-    of: Any  # the estimator of the candidate's value
+    of: Estimator  # of the candidate's value; what it is, its gain is
 
     @property
     def name(self) -> str:
         """The estimator's."""
-        return str(self.of.name)
+        return self.of.name
 
     @property
     def uses_ratios(self) -> bool:
         """As the estimator does."""
-        return bool(getattr(self.of, "uses_ratios", True))
+        return self.of.uses_ratios
 
     @property
-    def model(self) -> Any:
-        """The estimator's model; none where it has none."""
+    def shares_weights(self) -> bool:
+        """As the estimator does."""
+        return self.of.shares_weights
+
+    @property
+    def model(self) -> str | Model | None:
+        """The estimator's."""
         return self.of.model
 
     @property
-    def fit(self) -> Any:
-        """How the estimator fits its model; none where it has none."""
-        return self.of.fit
+    def fitted_to_all(self) -> bool:
+        """As the estimator's model is."""
+        return self.of.fitted_to_all
 
-    def anchored(self, anchor: Anchor) -> Gain:
+    @property
+    def without_model(self) -> str | None:
+        """The estimator's."""
+        return self.of.without_model
+
+    def preference(self, dataset: TrajectoryDataset) -> int:
+        """The estimator's."""
+        return self.of.preference(dataset)
+
+    def anchored(self, anchor: Anchor) -> Self:
         """The same for one side."""
-        return type(self)(self.of.anchored(anchor))
+        return replace(self, of=self.of.anchored(anchor))
 
     def __call__(self, problem: Problem) -> FittedStatistic:
         """The statistic of the difference."""
@@ -63,6 +79,8 @@ class Gain:
 @dataclass(frozen=True)
 class IndependentGain(Gain):
     """The gain of a mean of independent values, so that exact bounds apply."""
+
+    of: IndependentEstimator
 
     def trajectory_values(self, problem: Problem, *, max_ratio: float | None) -> TrajectoryValues:
         """X − return, counted from the lowest that the difference can be (upper bounds: from the highest).
@@ -95,7 +113,7 @@ def furthest_returns(data: TrajectoryDataset, end: float, sign: float) -> Array:
 
 def gain(estimator: Estimator) -> Gain:
     """The estimator's gain over the behaviour policy."""
-    return (IndependentGain if hasattr(estimator, "trajectory_values") else Gain)(estimator)
+    return IndependentGain(estimator) if isinstance(estimator, IndependentEstimator) else Gain(estimator)
 
 
 def subject(estimator: Estimator) -> About:
@@ -157,3 +175,10 @@ class GainStatistic:
         others = (self.returns.sum() - self.returns) / (self.n_trajectories - 1)
         result: Array = self.value.leave_one_out() - others
         return result
+
+
+def fitted_model(statistic: FittedStatistic) -> Evaluated | None:
+    """What a statistic fits anew under every row of weights, that of a gain included; None where it sums columns."""
+    if isinstance(statistic, GainStatistic):
+        return fitted_model(statistic.value)
+    return statistic.model if isinstance(statistic, ModelStatistic) else None

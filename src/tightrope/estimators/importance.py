@@ -17,7 +17,7 @@ from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
 from tightrope.base.ratios import Ratios
-from tightrope.estimators.base import Anchor
+from tightrope.estimators.base import Anchor, IndependentEstimator
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.weighing import Weighing
 from tightrope.functional.statistic import SumStatistic, TrajectoryValues
@@ -26,10 +26,9 @@ LARGEST_LOG = 300.0  # beyond this the square of a ratio times a return may not 
 
 
 @dataclass(frozen=True)
-class _Mean:
+class _Mean(IndependentEstimator):
     """shift + mean of ρ-weighted shifted returns; the two estimators differ in what is weighted by which ratio."""
 
-    name: ClassVar[str]
     unit: ClassVar[str]  # whose range must be declared
 
     anchor: Anchor = "low"
@@ -143,6 +142,10 @@ class IS(_Mean):
         last = slice(dataset.horizon - 1, dataset.horizon)
         return Weighing(last, np.ones(1), values, self_normalized=False, constant=shift)
 
+    def preference(self, dataset: TrajectoryDataset) -> int:
+        """After PDIS, unless the range of the return is declared: from there IS counts, and PDIS cannot."""
+        return 5 if dataset.return_range is not None else 7
+
     def _needs_no_horizon(self, dataset: TrajectoryDataset) -> bool:
         # Where every episode ended by itself, the longest one seen cuts nothing off.
         ended = bool(dataset.terminated.all()) and not dataset.any_cut
@@ -173,6 +176,10 @@ class PDIS(_Mean):
         constant = shift * self._total(dataset)
         whole = slice(0, dataset.horizon)
         return Weighing(whole, dataset.discounts, values, self_normalized=False, constant=constant)
+
+    def preference(self, dataset: TrajectoryDataset) -> int:
+        """After the weighted estimators."""
+        return 6
 
     def _total(self, dataset: TrajectoryDataset) -> float:
         return float(dataset.discounts.sum())

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.dataset import Array
-from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
-from tightrope.estimators.base import Anchor
+from tightrope.estimators.base import Anchor, Estimator
 from tightrope.functional.statistic import weight_rows
 from tightrope.models import Evaluated, Model, SmoothModel, prepared_model
 
@@ -23,7 +22,7 @@ MOST_FITS = 2000  # trajectories up to which leaving one out is done by fitting
 
 
 @dataclass(frozen=True)
-class MB:
+class MB(Estimator):
     """V̂ of the candidate in the fitted model; with the bootstrap, the paper's MB-bootstrap.
 
     Little variance, but biased where the model class is wrong or pairs were never logged, and no resampling shows that
@@ -36,7 +35,7 @@ class MB:
     model: str | Model = "auto"
     anchor: Anchor = "low"
 
-    def anchored(self, anchor: Anchor) -> MB:
+    def anchored(self, anchor: Anchor) -> Self:
         """What an unseen pair is worth depends on the side."""
         return replace(self, anchor=anchor)
 
@@ -101,10 +100,10 @@ class ModelStatistic:
         return weights
 
     @one_blas_thread
-    def standard_errors(self, weights: Array, draws: int) -> Array:
-        """The infinitesimal jackknife's standard error under each row of weights, (rows,)."""
+    def standard_errors(self, weights: Array, draws: int) -> Array | None:
+        """The infinitesimal jackknife's standard error under each row, (rows,); None without the model's derivative."""
         if not isinstance(self.model, SmoothModel):
-            raise BoundError("studentized needs the derivative of the model's value, which this model does not give")
+            return None
         slopes = self.model.influences(weights)
         result: Array = np.sqrt(np.sum(weights * slopes**2, axis=1) * draws / max(draws - 1, 1))
         return result

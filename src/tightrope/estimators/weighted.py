@@ -7,27 +7,28 @@ time step and no horizon overflows. The claim that the bias leads from V(π_b) t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from tightrope.base.dataset import Array
+from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.problem import Problem
-from tightrope.estimators.base import Anchor
+from tightrope.estimators.base import Estimator
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.weighing import Weighing
 from tightrope.functional.statistic import SumStatistic
 
 
 @dataclass(frozen=True)
-class WIS:
+class WIS(Estimator):
     """Weighted importance sampling: Σ ρ_{L-1} return / Σ ρ_{L-1}."""
 
     name: ClassVar[str] = "wis"
+    shares_weights: ClassVar[bool] = True
 
-    def anchored(self, anchor: Anchor) -> Self:
-        """Itself: a shift of all returns shifts the estimate alike."""
-        return self
+    def preference(self, dataset: TrajectoryDataset) -> int:
+        """After DR."""
+        return 4
 
     def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The statistic of the candidate's value."""
@@ -41,17 +42,18 @@ class WIS:
 
 
 @dataclass(frozen=True)
-class PDWIS:
+class PDWIS(Estimator):
     """Per-decision weighted importance sampling: Σ_t γ^t Σ_i ρ_t^i r_t^i / Σ_i ρ_t^i.
 
     No further 1/n: the weights of each step sum to one. Finished episodes keep their ratio in every later denominator.
     """
 
     name: ClassVar[str] = "pdwis"
+    shares_weights: ClassVar[bool] = True
 
-    def anchored(self, anchor: Anchor) -> Self:
-        """Itself: a shift of all rewards shifts the estimate alike."""
-        return self
+    def preference(self, dataset: TrajectoryDataset) -> int:
+        """After WDR."""
+        return 2
 
     def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The statistic of the candidate's value."""

@@ -3,8 +3,8 @@
 Choosing the tightest of many bounds, or the one with the smallest standard error, would void its level: the data sets
 on which an estimator looks best are those that miss what it fears. So estimators and methods come in a fixed order and
 the first that nothing speaks against is named. Two things are read off the values: a bound that says nothing (vacuous,
-infinite) is not believed, and an exact bound that beats the chosen approximate one is preferred to it. The orders and
-the thresholds for skew come from docs/coverage.md.
+infinite) is not believed, and an exact bound that beats the chosen approximate one is preferred to it. The orders
+(``preference`` of estimators and bounds) and the thresholds for skew come from docs/coverage.md.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ import numpy as np
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side, Summary, estimated_behavior
 from tightrope.base.warnings import CODES, Caution, caution, coded
+from tightrope.evaluation.case import Answer
 
-# Of the approximate bounds, by measured error rate where the data are skewed to the unsafe side.
-PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
-EXACT_PREFERENCE = ("betting", "cut", "anderson", "robust", "empirical-bernstein", "hoeffding")
-SHARE_WEIGHTS = ("wis", "pdwis", "dr", "wdr")  # what skews one of them skews all, seen or not
 EXCESS = 0.2  # of the nominal error rate: how much more is worth a warning
 EXCESS_SECOND_ORDER = 0.4  # likewise for methods that correct for skew themselves, which they do only in part
 
@@ -57,23 +54,24 @@ def spread_warning(
 
 
 def advise(
-    bounds: Sequence[Bound], found: Overlap, side: Side, dataset: TrajectoryDataset, *, strict: bool = False
+    answers: Sequence[Answer], found: Overlap, side: Side, dataset: TrajectoryDataset, *, strict: bool = False
 ) -> tuple[str, int | None]:
-    """A line of advice and which bound of this side it points to; None when this data cannot answer."""
-    mine = {i: bound for i, bound in enumerate(bounds) if bound.side == side}
-    exact = _best_exact(mine, dataset)
+    """A line of advice and which answer of this side it points to; None when this data cannot answer."""
+    here = {i: answer for i, answer in enumerate(answers) if answer.bound.side == side}
+    mine = {i: answer.bound for i, answer in here.items()}
+    exact = _best_exact(here, dataset)
     if strict:
         if exact is not None:
             return f"Believe {_name(mine[exact])}, which holds at any n: nothing else is strict.", exact
         computed = any(bound.guarantee == "exact" for bound in mine.values())
         why = "no exact bound improves on what is possible anyway" if computed else "no exact bound could be computed"
         return f"This data cannot answer strictly: {why}. What would help: {_help(mine, found, dataset)}.", None
-    sound = _best_sound({i: bound for i, bound in mine.items() if bound.estimator != "mb"}, dataset)
+    sound = _best_sound({i: one for i, one in here.items() if not one.bound.rests_on_model}, dataset)
     if sound is not None:
-        return _believe_approximate(mine, sound, exact, found)
+        return _believe_approximate(here, sound, exact, found)
     why = _why_not(mine)
     also = f" Without trusting a model: {_name(mine[exact])}." if exact is not None else ""
-    model = _best_sound({i: bound for i, bound in mine.items() if bound.estimator == "mb"}, dataset)
+    model = _best_sound({i: one for i, one in here.items() if one.bound.rests_on_model}, dataset)
     if model is not None:
         return (
             f"Believe {_name(mine[model])}, if you believe the model: {why}; nothing in the logs contradicts the "
@@ -86,50 +84,44 @@ def advise(
     return f"This data cannot answer: {why}{says}. What would help: {_help(mine, found, dataset)}.", None
 
 
-def _order(dataset: TrajectoryDataset) -> tuple[str, ...]:
-    """Estimators by preference; IS counts from a declared range of the return, PDIS better from one of the rewards."""
-    return ("wdr", "pdwis", "dr", "wis", *(("is", "pdis") if dataset.return_range is not None else ("pdis", "is")))
-
-
-def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
+def _best_exact(here: dict[int, Answer], dataset: TrajectoryDataset) -> int | None:
     """The first exact bound in the fixed order, if it says anything."""
-    exact = [i for i, bound in mine.items() if bound.guarantee == "exact"]
-    places = {i: (_place(mine[i].method, EXACT_PREFERENCE), _place(mine[i].estimator, _order(dataset))) for i in exact}
+    exact = [i for i, answer in here.items() if answer.bound.guarantee == "exact"]
+    places = {i: (here[i].method.preference, here[i].estimator.preference(dataset)) for i in exact}
     first = min(exact, key=places.__getitem__, default=None)
-    return None if first is None or _is_doubted(mine[first]) else first
+    return None if first is None or _is_doubted(here[first].bound) else first
 
 
-def _best_sound(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
+def _best_sound(here: dict[int, Answer], dataset: TrajectoryDataset) -> int | None:
     """The first approximate bound in the fixed order that no warning speaks against."""
-    skewed = _skewed(mine)
+    skewed = _skewed(here)
     sound = [
         i
-        for i, bound in mine.items()
+        for i, (estimator, _, bound, _) in here.items()
         if bound.guarantee == "approximate"
         and np.isfinite(bound.value)
         and not _is_doubted(bound)
-        and bound.estimator not in skewed
+        and estimator.name not in skewed
     ]
-    order = _order(dataset)
-    return min(
-        sound, key=lambda i: (_place(mine[i].estimator, order), _place(mine[i].method, PREFERENCE)), default=None
-    )
+    return min(sound, key=lambda i: (here[i].estimator.preference(dataset), here[i].method.preference), default=None)
 
 
-def _skewed(mine: dict[int, Bound]) -> set[str]:
+def _skewed(here: dict[int, Answer]) -> set[str]:
     """The estimators that skew speaks against: where one bound shows it, its own and all that weigh trajectories alike.
 
     The data sets on which one of them looks free of it are those that miss the trajectories in question.
     """
-    seen = {bound.estimator for bound in mine.values() if coded(bound.warnings, "skew") and bound.estimator != "mb"}
-    there = {bound.estimator for bound in mine.values()}
-    return (seen | set(SHARE_WEIGHTS)) & there if seen & set(SHARE_WEIGHTS) else seen
+    shown = [one.estimator for one in here.values() if coded(one.bound.warnings, "skew")]
+    seen = {estimator.name for estimator in shown if not estimator.rests_on_model}
+    alike = {one.estimator.name for one in here.values() if one.estimator.shares_weights}
+    return seen | alike if seen & alike else seen
 
 
 def _believe_approximate(
-    mine: dict[int, Bound], sound: int, exact: int | None, found: Overlap
+    here: dict[int, Answer], sound: int, exact: int | None, found: Overlap
 ) -> tuple[str, int | None]:
-    chosen, skewed = mine[sound], sorted(_skewed(mine))
+    mine = {i: answer.bound for i, answer in here.items()}
+    chosen, skewed = mine[sound], sorted(_skewed(here))
     if exact is not None and (mine[exact].value - chosen.value) * (1 if chosen.side == "lower" else -1) >= 0:
         return f"Believe {_name(mine[exact])}, which holds at any n and is no looser than {_name(chosen)}.", exact
     also = f" If it must hold without approximation: {_name(mine[exact])}." if exact is not None else ""
@@ -152,7 +144,7 @@ def _why_not(mine: dict[int, Bound]) -> str:
     if not approximate:
         return ""
     doubts = {warning.code for bound in approximate for warning in bound.warnings if warning.against}
-    broken = sorted(doubts, key=lambda code: (_place(code, tuple(CODES)), code))
+    broken = [*(code for code in CODES if code in doubts), *sorted(doubts - CODES.keys())]
     return f"resampling the weighted logs is not to be trusted here ({', '.join(broken) or 'none of it was computed'})"
 
 
@@ -176,10 +168,6 @@ def _is_doubted(bound: Bound) -> bool:
     return any(warning.against is not None for warning in bound.warnings)
 
 
-def _place(method: str, order: Sequence[str]) -> int:
-    return order.index(method) if method in order else len(order)
-
-
 def _name(bound: Bound) -> str:
     sign = "≥" if bound.side == "lower" else "≤"
     said = f"{bound.about} {sign} {bound.value:.4g} at {bound.confidence:.4g}, {bound.guarantee}"
@@ -190,7 +178,7 @@ def reasons(
     found: Overlap,
     check: ModelCheck | None,
     summary: Summary,
-    bounds: Sequence[Bound],
+    answers: Sequence[Answer],
     behavior: BehaviorCheck | None = None,
 ) -> tuple[str, ...]:
     """The measured quantities that the advice weighs, a line each."""
@@ -204,8 +192,8 @@ def reasons(
     lines += [f"determinism: {text}" for text in found.deterministic]
     if check is not None:
         lines.append(_model_line(check))
-        lines += _bias_line(check, bounds, summary)
-    return (*lines, *_sensitivity_line(bounds))
+        lines += _bias_line(check, [answer.bound for answer in answers], summary)
+    return (*lines, *_sensitivity_line(answers))
 
 
 def _overlap_line(found: Overlap, n: int) -> str:
@@ -238,16 +226,16 @@ def _model_line(check: ModelCheck) -> str:
 
 
 def _bias_line(check: ModelCheck, bounds: Sequence[Bound], summary: Summary) -> list[str]:
-    """MB's bound, moved by the most that the model's bias can be: "Bootstrapping with Models", after Corollary 2."""
+    """The model's own bound, moved by the most that its bias can be: "Bootstrapping with Models", after Corollary 2."""
     if check.bias_bound is None or summary.horizon == 1:  # after one step nothing follows that could be wrong
         return []
-    mine = [b for b in bounds if b.estimator == "mb" and b.guarantee == "approximate" and np.isfinite(b.value)]
+    mine = [b for b in bounds if b.rests_on_model and b.guarantee == "approximate" and np.isfinite(b.value)]
     moved = [
         f"{b.method} {b.side} bound {b.value - (1 if b.side == 'lower' else -1) * check.bias_bound:.4g} instead of "
         f"{b.value:.4g}"
         for b in mine[:1]
     ]
-    less = f"; mb less that: {moved[0]}" if moved else ""
+    less = f"; {mine[0].estimator} less that: {moved[0]}" if moved else ""
     low, high = summary.return_range or (-np.inf, np.inf)
     if check.bias_bound >= high - low:
         less = ": more than the whole range of the return, so it says nothing here"
@@ -258,13 +246,16 @@ def _bias_line(check: ModelCheck, bounds: Sequence[Bound], summary: Summary) -> 
     ]
 
 
-def _sensitivity_line(bounds: Sequence[Bound]) -> list[str]:
+def _sensitivity_line(answers: Sequence[Answer]) -> list[str]:
     """What the model does to the estimate that corrects it."""
-    found = {bound.estimator: bound for bound in reversed(bounds) if bound.guarantee == "approximate"}
-    if not {"pdwis", "wdr"} <= found.keys():
-        return []
-    with_model, without = found["wdr"], found["pdwis"]
+    found = {one.estimator.name: one for one in reversed(answers) if one.bound.guarantee == "approximate"}
+    compared = [
+        (one.bound, found[one.estimator.without_model].bound)
+        for one in found.values()
+        if one.estimator.without_model in found
+    ]
     return [
-        f"sensitivity: weighted doubly robust is {with_model.estimate:.4g} ± {with_model.standard_error:.2g} with the "
-        f"model and {without.estimate:.4g} ± {without.standard_error:.2g} without it (pdwis)"
+        f"sensitivity: {with_model.estimator} is {with_model.estimate:.4g} ± {with_model.standard_error:.2g} with the "
+        f"model and {without.estimate:.4g} ± {without.standard_error:.2g} without it ({without.estimator})"
+        for with_model, without in compared
     ]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tightrope.base.behavior import DiscreteBehavior, GaussianBehavior
+from tightrope.base.behavior import DiscreteBehavior, FeaturedBehavior, GaussianBehavior
 from tightrope.base.dataset import Array, BoolArray
 from tightrope.base.errors import DataError
 from tightrope.base.problem import Problem
@@ -63,9 +63,9 @@ def _misfit(problem: Problem) -> float | None:
     calibrated, whatever it says of a single state. Only for regressions.
     """
     states, behavior = problem.dataset.states, problem.fits.behavior
-    features = getattr(behavior, "features", None)
-    if features is None or states is None or states.dtype.kind != "f":
+    if not isinstance(behavior, FeaturedBehavior) or states is None or states.dtype.kind != "f":
         return None
+    features = behavior.features
     parameters, steps = problem.fits(np.ones(problem.dataset.n_trajectories)), slice(0, MOST_STEPS)
     known = np.column_stack([states.reshape(len(states), -1), problem.dataset.times])
     more = second_order(known[steps].astype(np.float64))

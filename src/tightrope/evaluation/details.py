@@ -10,9 +10,7 @@ from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import TightropeError, failing, visible
 from tightrope.base.problem import Problem
 from tightrope.base.records import Bound, Details, Influence
-from tightrope.estimators import Estimator
-from tightrope.evaluation.work import Work
-from tightrope.functional.statistic import FittedStatistic
+from tightrope.evaluation.case import Answer, Case
 
 BINS = 40
 FAR = 4.0  # spans of the middle half beyond which a replicate is counted instead of drawn
@@ -27,14 +25,13 @@ def subject(bounds: Sequence[Bound], believe: Sequence[int]) -> int:
     return next(iter([*believe, *drawn, 0]))
 
 
-def details(index: int, estimator: Estimator, work: Work) -> Details:
-    """The details of the bound of this index, whose estimator and side's work these are."""
-    drawn = work.replicates.get(estimator)
-    values = np.empty(0) if drawn is None else drawn.values
+def details(index: int, answer: Answer, case: Case) -> Details:
+    """The details of the bound of this index, an answer to this case."""
+    values = np.empty(0) if answer.drawn is None else answer.drawn.replicates.values
     edges, counts, beyond = _histogram(values[np.isfinite(values)])
     try:
         with failing():
-            influential = _influential(estimator, work)
+            influential = _influential(answer, case)
     except TightropeError:  # the bound stands without them
         influential = ()
     return Details(
@@ -60,10 +57,10 @@ def _histogram(values: Array) -> tuple[tuple[float, ...], tuple[int, ...], int]:
     return tuple(map(float, edges)), tuple(map(int, counts)), len(values) - len(near)
 
 
-def _influential(estimator: Estimator, work: Work) -> tuple[Influence, ...]:
+def _influential(answer: Answer, case: Case) -> tuple[Influence, ...]:
     """The trajectories of the largest absolute influence; none where all are alike or the estimator has no value."""
-    problem, data = work.problem, work.problem.dataset
-    made: FittedStatistic = work.statistics.get(estimator) or work.anchored(estimator)(problem)
+    problem, data = case.problem, case.problem.dataset
+    made = case.statistic(answer.estimator) if answer.drawn is None else answer.drawn.statistic
     influence = made.influence() / data.n_trajectories
     size = np.where(np.isfinite(influence), np.abs(influence), 0.0)
     if size.max() <= ROUNDING * abs(made.estimate):
@@ -73,7 +70,7 @@ def _influential(estimator: Estimator, work: Work) -> tuple[Influence, ...]:
     weights = np.ones((len(top), data.n_trajectories))
     weights[np.arange(len(top)), top] = 0.0
     others = made(weights)
-    shares = _shares(problem, top) if getattr(estimator, "uses_ratios", True) else [None] * len(top)
+    shares = _shares(problem, top) if answer.estimator.uses_ratios else [None] * len(top)
     assert data.episode_ids is not None
     return tuple(
         Influence(visible(str(data.episode_ids[i])), share, float(data.returns[i]), float(influence[i]), float(without))

@@ -17,10 +17,10 @@ from tightrope.estimators.doubly_robust import fold_of, held_out_values, td_erro
 from tightrope.estimators.weighted import PDWIS
 from tightrope.evaluation.overlap import FEW_EFFECTIVE
 from tightrope.functional.statistic import standard_error
-from tightrope.models import Model, PreparedModel, prepared_model
+from tightrope.models import CountedModel, Model, PreparedModel, prepared_model
 from tightrope.models import model as find_model
 from tightrope.models.likelihood import log_likelihoods, misfit
-from tightrope.models.tabular.data import TabularData
+from tightrope.models.tabular.prepared import PreparedTabular
 
 CONTRADICTED = 3.0  # standard errors between what the model says and what the weighted logs say
 UNSEEN = 0.01  # of the candidate's steps in the model, on pairs never logged
@@ -46,7 +46,7 @@ def check_model(
     shared = td_errors(data, *prepared.control_variates(np.ones(data.n_trajectories)))
     held_out = td_errors(data, *held_out_values(problem, chosen, anchor, folds))
     correction, error = _correction(problem, held_out)
-    unseen, fragile = prepared.weak_masses() if isinstance(prepared, TabularData) else (None, None)
+    unseen, fragile = prepared.weak_masses() if isinstance(prepared, CountedModel) else (None, None)
     scale = float(np.std(data.rewards)) or 1.0
     fitted, unfitted = _likelihood_errors(problem, prepared, folds)
     result = ModelCheck(
@@ -77,7 +77,7 @@ def _likelihood_errors(
         ratios = problem.ratios
     except DataError:
         return None, None
-    discrete = isinstance(prepared, TabularData)
+    discrete = isinstance(prepared, PreparedTabular)
 
     def error(found: tuple[Array, Array]) -> ModelError:
         return model_error(ratios, Likelihoods(found[0], found[1], discrete), self_normalised=True)

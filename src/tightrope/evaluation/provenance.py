@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,14 +15,18 @@ from tightrope.base.records import Provenance
 PACKAGES = ("tightrope", "numpy", "scipy", "numba", "pyarrow")  # what the numbers may depend on
 
 
-def provenance(command: str = "", source: Path | None = None) -> Provenance:
-    """Versions as they are now; with a file, its name and the SHA-256 of its content."""
-    versions = dict(_versions())
-    if source is None or not source.is_file():
-        return Provenance(versions, visible(command), visible(str(source or "")))
+def with_origin(made: Provenance, command: str, source: Path) -> Provenance:
+    """With what only a command knows: how it was typed, the name of the file that it read, the content's SHA-256."""
+    if not source.is_file():
+        return replace(made, command=visible(command), source=visible(str(source)))
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Provenance(versions, visible(command), visible(source.name), digest)
+    return replace(made, command=visible(command), source=visible(source.name), sha256=digest)
+
+
+def provenance() -> Provenance:
+    """Versions as they are now."""
+    return Provenance(dict(_versions()))
 
 
 @cache  # looking them up takes longer than many an evaluation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from tightrope.base.behavior import BehaviorModel
 from tightrope.base.checks import is_number
 from tightrope.base.errors import BoundError
 from tightrope.functional.engines.local import Precision, Progress
@@ -48,6 +49,15 @@ class Settings:
         object.__setattr__(self, "n_resamples", int(self.n_resamples))
         object.__setattr__(self, "rng", seed_of(self.rng))
         object.__setattr__(self, "resampling", scheme(self.resampling))
+
+    def shown(self, behavior: BehaviorModel | None) -> dict[str, Any]:
+        """What of them decides the numbers, for the record."""
+        return {
+            "confidence": self.confidence,
+            "n_resamples": self.n_resamples,
+            "seed": self.seed,
+            "behavior": "logged" if behavior is None else behavior.name,
+        }
 
     @property
     def seed(self) -> int:

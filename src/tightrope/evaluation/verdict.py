@@ -91,7 +91,7 @@ def _promises(bounds: Sequence[Bound]) -> str:
 
 
 def _rests_on_model(bound: Bound) -> bool:
-    return bound.estimator == "mb" and bound.guarantee == "approximate"
+    return bound.rests_on_model and bound.guarantee == "approximate"
 
 
 def _promise(bounds: Sequence[Bound]) -> str:

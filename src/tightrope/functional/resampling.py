@@ -8,7 +8,7 @@ more replicates extend the earlier ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,6 +22,7 @@ MOST_RESAMPLES = 10_000_000  # values of all replicates are kept: some 100 bytes
 BLOCK = 1024  # schemes are filled from trajectory indices that are multiples of this
 
 
+@runtime_checkable
 class WeightScheme(Protocol):
     """How to draw rows of weights."""
 
@@ -181,7 +182,7 @@ SCHEMES: dict[str, WeightScheme] = {
 
 def scheme(resampling: str | WeightScheme) -> WeightScheme:
     """A scheme by name, or as it is."""
-    if not isinstance(resampling, str) and hasattr(resampling, "fill"):
+    if isinstance(resampling, WeightScheme):
         return resampling
     if resampling not in SCHEMES:
         raise TightropeError(f"resampling is {resampling!r}; known: {', '.join(SCHEMES)}")

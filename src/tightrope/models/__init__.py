@@ -9,7 +9,16 @@ from tightrope.base.checks import accepted
 from tightrope.base.errors import TightropeError
 from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem
-from tightrope.models.base import BatchedModel, Evaluated, Model, PreparedModel, SimulatedModel, SmoothModel
+from tightrope.models.base import (
+    BatchedModel,
+    CountedModel,
+    Evaluated,
+    Model,
+    ParametricModel,
+    PreparedModel,
+    SimulatedModel,
+    SmoothModel,
+)
 from tightrope.models.given import GivenValues
 from tightrope.models.regression import LinearModel, PolynomialModel
 from tightrope.models.simulator import RegressorModel, SimulatorModel
@@ -39,7 +48,7 @@ def check_model(chosen: Any) -> None:
     """Refuse an object that is no model, before it is asked for what only a model knows."""
     if isinstance(chosen, type):
         raise TightropeError(f"model is the class {chosen.__name__}; give an instance, such as {chosen.__name__}()")
-    if "anchor" not in accepted(getattr(chosen, "prepare", None)) or not hasattr(chosen, "name"):
+    if not isinstance(chosen, Model) or "anchor" not in accepted(chosen.prepare):
         raise TightropeError(
             f"model is a {type(chosen).__name__}; give a name ({', '.join(MODELS)}) or a model, such as those of "
             "tightrope.models (--model module:object)"
@@ -71,10 +80,12 @@ def has_tabular(problem: Problem) -> bool:
 __all__ = [
     "MODELS",
     "BatchedModel",
+    "CountedModel",
     "Evaluated",
     "GivenValues",
     "LinearModel",
     "Model",
+    "ParametricModel",
     "PolynomialModel",
     "PreparedModel",
     "RegressorModel",

@@ -13,6 +13,7 @@ from tightrope.base.dataset import Array, BoolArray
 from tightrope.base.problem import Problem
 
 
+@runtime_checkable
 class Model(Protocol):
     """A frozen dataclass of settings."""
 
@@ -70,6 +71,24 @@ class SmoothModel(Protocol):
 
     def influences(self, weights: Array) -> Array:
         """∂value/∂w_i under each row: (rows, n) to (rows, n); rows sum to zero against their weights."""
+        ...
+
+
+@runtime_checkable
+class ParametricModel(Protocol):
+    """A prepared model that data can be drawn from, for the parametric bootstrap."""
+
+    def simulated_values(self, n_resamples: int, *, seed: int) -> Array:
+        """Values of models fitted to data drawn from the model of all logs, (n_resamples,)."""
+        ...
+
+
+@runtime_checkable
+class CountedModel(Protocol):
+    """A prepared model that counts pairs of states and actions."""
+
+    def weak_masses(self) -> tuple[float, float]:
+        """The shares of the candidate's steps on pairs never logged, and on pairs that a single trajectory holds."""
         ...
 
 

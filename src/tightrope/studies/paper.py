@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.problem import Problem
 from tightrope.domains import CliffWorld, Domain
 from tightrope.estimators import IS, MB, PDIS, PDWIS, WDR, WIS, Estimator
@@ -24,7 +25,7 @@ NOISES: tuple[Noise, ...] = ("frozen", "fresh")  # the same uniform numbers for 
 
 
 @dataclass(frozen=True)
-class Normalized:
+class Normalized(Estimator):
     """IS or PDIS counted from the end of a range that the logs themselves do not declare.
 
     The paper maps returns and rewards to [0, 1] in CliffWorld too, where pushes are Gaussian and nothing is a true
@@ -39,6 +40,10 @@ class Normalized:
     def name(self) -> str:
         """The name of the estimator within."""
         return self.estimator.name
+
+    def preference(self, dataset: TrajectoryDataset) -> int:
+        """That of the estimator within."""
+        return self.estimator.preference(dataset)
 
     def anchored(self, anchor: Anchor) -> Self:
         """Count from the floor or from the ceiling."""
@@ -97,8 +102,8 @@ def repair_methods(domain: Domain) -> tuple[Method, ...]:
 def _sampling(domain: CliffWorld) -> tuple[Method, ...]:
     farthest, push = 2 * domain.size, 2 * (domain.max_push + 6 * domain.variance_ratio**0.5 * domain.candidate_noise)
     step = farthest + push
-    returns: Estimator = Normalized(IS(), (-step * domain.horizon - domain.fall_cost, 0.0))
-    rewards: Estimator = Normalized(PDIS(), (-step - domain.fall_cost, 0.0))
+    returns = Normalized(IS(), (-step * domain.horizon - domain.fall_cost, 0.0))
+    rewards = Normalized(PDIS(), (-step - domain.fall_cost, 0.0))
     return (
         Method("is", returns, ("percentile", "bca")),
         Method("is-raw", IS(), ("percentile", "bca")),

@@ -11,16 +11,17 @@ import numpy as np
 
 from tightrope.base.errors import TightropeError
 from tightrope.base.problem import Problem
-from tightrope.base.records import Bound, Side
+from tightrope.base.records import Side
 from tightrope.base.warnings import codes_of
 from tightrope.bounds import method as find_bound
 from tightrope.evaluation.advice import advise
+from tightrope.evaluation.case import Answer, Case
 from tightrope.evaluation.overlap import overlap
 from tightrope.evaluation.settings import Settings
-from tightrope.evaluation.work import bounds_of
+from tightrope.evaluation.work import answers_of
 from tightrope.studies.study import Method, Study, prepared
 
-Answer = Bound | Exception
+Result = Answer | Exception
 ADVICE = ("advice", "believed")  # the line of the bound that is advised
 
 
@@ -75,43 +76,44 @@ def run_trial(study: Study, trial: Trial) -> Outcome:
     problem = Problem(logs, domain.candidate)
     rows: list[Row] = []
     for side in study.sides if due else ():
-        answers = _answers(problem, due, side, settings)
-        rows += _rows(due, side, answers)
+        results = _results(problem, due, side, settings)
+        rows += _rows(due, side, results)
         if study.advice:
-            rows.append(_advised(problem, side, [answer for answer in answers if isinstance(answer, Bound)]))
+            rows.append(_advised(problem, side, [result for result in results if isinstance(result, Answer)]))
     return Outcome(tuple(rows), time.process_time() - started)
 
 
-def _answers(problem: Problem, methods: Sequence[Method], side: Side, settings: Settings) -> list[Answer]:
+def _results(problem: Problem, methods: Sequence[Method], side: Side, settings: Settings) -> list[Result]:
     """One bound or the reason why there is none for each line, all bootstraps on the same weights."""
     pairs = [(one.estimator, find_bound(name)) for one in methods for name in one.bounds]
     try:
-        return list(bounds_of(problem, overlap(problem), pairs, side, settings, check_models=False)[0])
+        return list(answers_of(Case(problem, overlap(problem), side, settings, check_models=False), pairs))
     except Exception as error:  # whatever it is, it is this data set's result, told in its row
         if len(methods) == 1:
             return [error] * len(pairs)
     # One of them brings all down: each by itself, on the same weights, so that the others keep their rows.
-    return [answer for one in methods for answer in _answers(problem, [one], side, settings)]
+    return [result for one in methods for result in _results(problem, [one], side, settings)]
 
 
-def _advised(problem: Problem, side: Side, bounds: Sequence[Bound]) -> Row:
+def _advised(problem: Problem, side: Side, answers: Sequence[Answer]) -> Row:
     """The bound that ``evaluate`` would say to believe; where it says that the data cannot answer, nothing is wrong."""
-    _, index = advise(bounds, overlap(problem), side, problem.dataset)
+    _, index = advise(answers, overlap(problem), side, problem.dataset)
     if index is not None:
-        return _row(*ADVICE, side, bounds[index])
+        return _row(*ADVICE, side, answers[index])
     return Row(*ADVICE, side, -np.inf if side == "lower" else np.inf, np.nan, np.nan, 0, "", "", "")
 
 
-def _rows(methods: Sequence[Method], side: Side, answers: Sequence[Answer]) -> list[Row]:
+def _rows(methods: Sequence[Method], side: Side, results: Sequence[Result]) -> list[Row]:
     lines = [(one.label, name) for one in methods for name in one.bounds]
-    return [_row(label, name, side, answer) for (label, name), answer in zip(lines, answers, strict=True)]
+    return [_row(label, name, side, result) for (label, name), result in zip(lines, results, strict=True)]
 
 
-def _row(label: str, bound: str, side: Side, answer: Answer) -> Row:
-    if isinstance(answer, Bound):
-        codes = " ".join(codes_of(answer.warnings))
-        error = np.nan if answer.standard_error is None else float(answer.standard_error)
-        numbers = (float(answer.value), float(answer.estimate), error, answer.n_undefined)
-        return Row(label, bound, side, *numbers, answer.guarantee, codes, "")
-    reason = str(answer) if isinstance(answer, TightropeError) else f"{type(answer).__name__}: {answer}"
+def _row(label: str, bound: str, side: Side, result: Result) -> Row:
+    if isinstance(result, Answer):
+        found = result.bound
+        codes = " ".join(codes_of(found.warnings))
+        error = np.nan if found.standard_error is None else float(found.standard_error)
+        numbers = (float(found.value), float(found.estimate), error, found.n_undefined)
+        return Row(label, bound, side, *numbers, found.guarantee, codes, "")
+    reason = str(result) if isinstance(result, TightropeError) else f"{type(result).__name__}: {result}"
     return Row(label, bound, side, np.nan, np.nan, np.nan, 0, "", "", reason)

@@ -123,9 +123,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "what speaks against the estimate is not told to its bounds",
-            "Work._overlap_warnings",
-            "(*self.found.warnings, *(self.behavior.warnings if self.behavior else ()))",
-            "self.found.warnings",
+            "_of_ratios",
+            "(*case.overlap.warnings, *(case.behavior.warnings if case.behavior else ()))",
+            "case.overlap.warnings",
             "test_an_overfitted_classifier_is_miscalibrated_and_not_advised",
         ),
     ),

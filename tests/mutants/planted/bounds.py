@@ -129,14 +129,14 @@ TOPIC = Topic(
         Mutant("an upper bound is a lower bound", "upper_bound", '"upper"', '"lower"', "test_every_pair"),
         Mutant(
             "upper bounds are made from unreflected replicates",
-            "Work._approximate",
+            "_approximate",
             "replicates if lower else replicates.reflected()",
             "replicates",
             "test_every_pair",
         ),
         Mutant(
             "a bootstrap bound calls itself exact",
-            "Work._approximate",
+            "_approximate",
             '"approximate"',
             '"exact"',
             "test_every_pair",

@@ -7,11 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from tightrope.bounds.base import ExactBound
 from tightrope.functional.statistic import TrajectoryValues
 
 
 @dataclass(frozen=True)
-class Anderson:
+class Anderson(ExactBound):
     """∫ max(0, 1 − F̂(x) − ε) dx over x ≥ 0, with ε = √(ln(1/δ) / 2n).
 
     The one-sided band holds for δ ≤ 1/2 (Massart 1990). It gives up the top ε of the sample, so it needs no ceiling.
@@ -19,6 +20,7 @@ class Anderson:
     """
 
     name: ClassVar[str] = "anderson"
+    preference: ClassVar[int] = 3
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """The lower bound on the mean."""

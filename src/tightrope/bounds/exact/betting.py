@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tightrope.base.dataset import Array
+from tightrope.bounds.base import ExactBound
 from tightrope.functional.statistic import TrajectoryValues
 
 _BETS: Array = np.concatenate([np.geomspace(1e-4, 0.5, 24), 1.0 - np.geomspace(0.4, 0.01, 8)])
@@ -18,7 +19,7 @@ _STEPS, _CLOSE = 100, 1e-10  # of Newton's method: far more than it takes, and h
 
 
 @dataclass(frozen=True)
-class Betting:
+class Betting(ExactBound):
     """The largest m with Σ_j w_j Π_i (1 − c_j + c_j X_i / m) ≥ 1/δ, for values ≥ 0; needs no ceiling.
 
     Against any mean m the left side is the wealth of a gambler with fixed bets c_j in [0, 1), a non-negative
@@ -28,6 +29,7 @@ class Betting:
     """
 
     name: ClassVar[str] = "betting"
+    preference: ClassVar[int] = 1
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """The lower bound on the mean."""

@@ -9,12 +9,13 @@ import numpy as np
 
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
+from tightrope.bounds.base import ExactBound
 from tightrope.bounds.exact.empirical_bernstein import bernstein
 from tightrope.functional.statistic import TrajectoryValues
 
 
 @dataclass(frozen=True)
-class CUT:
+class CUT(ExactBound):
     """Empirical Bernstein on min(X, c), for values ≥ 0 with a long upper tail; needs no ceiling.
 
     The threshold c is the best for a random 1/20 of the data and the bound is computed on the rest: chosen on the same
@@ -22,6 +23,8 @@ class CUT:
     """
 
     name: ClassVar[str] = "cut"
+    uses_seed: ClassVar[bool] = True
+    preference: ClassVar[int] = 2
 
     share: float = 0.05  # of the data, for the threshold
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from tightrope.base.dataset import Array
-from tightrope.bounds.base import ceiling
+from tightrope.bounds.base import ExactBound, ceiling
 from tightrope.functional.statistic import TrajectoryValues
 
 
 @dataclass(frozen=True)
-class EmpiricalBernstein:
+class EmpiricalBernstein(ExactBound):
     """mean − √(2 s² ln(2/δ) / n) − 7 b ln(2/δ) / 3(n−1) for values in [0, b]; b must be declared.
 
     Adapts to the variance s². Maurer and Pontil (2009), Theorem 4; the 2 in the logarithm pays for the variance's own
@@ -21,6 +21,7 @@ class EmpiricalBernstein:
     """
 
     name: ClassVar[str] = "empirical-bernstein"
+    preference: ClassVar[int] = 5
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """The lower bound on the mean."""

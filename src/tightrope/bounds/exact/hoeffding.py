@@ -7,15 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from tightrope.bounds.base import ceiling
+from tightrope.bounds.base import ExactBound, ceiling
 from tightrope.functional.statistic import TrajectoryValues
 
 
 @dataclass(frozen=True)
-class Hoeffding:
+class Hoeffding(ExactBound):
     """mean − b √(ln(1/δ) / 2n) for values in [0, b]; b must be declared. Hoeffding (1963)."""
 
     name: ClassVar[str] = "hoeffding"
+    preference: ClassVar[int] = 6
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """The lower bound on the mean."""

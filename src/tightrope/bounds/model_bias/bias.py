@@ -166,8 +166,11 @@ def _accumulate(
 
 
 def _check_same(true: Dynamics, model: Dynamics) -> None:
-    for name in ("transition_probs", "start_probs"):
-        shape, other = getattr(true, name).shape, getattr(model, name).shape
+    shapes = {
+        "transition_probs": (true.transition_probs.shape, model.transition_probs.shape),
+        "start_probs": (true.start_probs.shape, model.start_probs.shape),
+    }
+    for name, (shape, other) in shapes.items():
         if shape != other:
             raise BoundError(f"{name} of the model has shape {other}, of the truth {shape}; they must be the same")
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tightrope.base.warnings import Caution
-from tightrope.bounds.base import Need, highest, rank
+from tightrope.bounds.base import BootstrapBound, Need, highest, rank
 from tightrope.functional.engines import Replicates
 
 
 @dataclass(frozen=True)
-class Basic:
+class Basic(BootstrapBound):
     """2θ̂ minus the ⌊δB⌋-th largest replicate.
 
     Corrects a shift of the replicates against the estimate; worse than percentile under skew. Davison and Hinkley
@@ -20,7 +20,7 @@ class Basic:
 
     name: ClassVar[str] = "basic"
     needs: ClassVar[frozenset[Need]] = frozenset({"values"})
-    second_order: ClassVar[bool] = False
+    preference: ClassVar[int] = 5
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound."""

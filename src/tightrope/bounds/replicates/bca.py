@@ -10,7 +10,7 @@ import numpy as np
 
 from tightrope.base.dataset import Array
 from tightrope.base.warnings import Caution, caution
-from tightrope.bounds.base import Need, lowest, rank
+from tightrope.bounds.base import BootstrapBound, Need, lowest, rank
 from tightrope.functional.engines import Replicates
 from tightrope.functional.resampling import MOST_RESAMPLES
 
@@ -19,7 +19,7 @@ TIE = 1e-5  # of the replicates' spread
 
 
 @dataclass(frozen=True)
-class BCa:
+class BCa(BootstrapBound):
     """The percentile at the level Φ(z0 + (z0 + z_δ) / (1 − a (z0 + z_δ))).
 
     z0 comes from the share of replicates below the estimate (ties count half), a from the skew of the estimator's own
@@ -30,6 +30,7 @@ class BCa:
     name: ClassVar[str] = "bca"
     needs: ClassVar[frozenset[Need]] = frozenset({"values", "leave_one_out"})
     second_order: ClassVar[bool] = True
+    preference: ClassVar[int] = 2
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tightrope.base.warnings import Caution
-from tightrope.bounds.base import Need, lowest, rank
+from tightrope.bounds.base import BootstrapBound, Need, lowest, rank
 from tightrope.functional.engines import Replicates
 
 
 @dataclass(frozen=True)
-class Percentile:
+class Percentile(BootstrapBound):
     """The ⌊δB⌋-th smallest replicate.
 
     Blind to bias and slow to follow skew: error δ + O(1/√n). Needs finite variance. Efron (1979); Algorithm 1 of
@@ -20,7 +20,8 @@ class Percentile:
 
     name: ClassVar[str] = "percentile"
     needs: ClassVar[frozenset[Need]] = frozenset({"values"})
-    second_order: ClassVar[bool] = False
+    expects_smooth: ClassVar[bool] = False
+    preference: ClassVar[int] = 3
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound."""

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from tightrope.base.warnings import Caution, caution
-from tightrope.bounds.base import Need
+from tightrope.bounds.base import BootstrapBound, Need
 from tightrope.functional.engines import Replicates
 
 
 @dataclass(frozen=True)
-class StudentT:
+class StudentT(BootstrapBound):
     """θ̂ − t_{1−δ, n−1} · se, with the jackknife's standard error (for a mean: s/√n).
 
     Right for normal values; under skew its error is of the order of skewness/√n. The quantile is one-sided because the
@@ -22,7 +22,7 @@ class StudentT:
 
     name: ClassVar[str] = "t"
     needs: ClassVar[frozenset[Need]] = frozenset({"leave_one_out"})
-    second_order: ClassVar[bool] = False
+    preference: ClassVar[int] = 4
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound."""

@@ -9,14 +9,14 @@ import numpy as np
 
 from tightrope.base.errors import BoundError
 from tightrope.base.warnings import Caution
-from tightrope.bounds.base import Need, highest, lowest, rank
+from tightrope.bounds.base import BootstrapBound, Need, highest, lowest, rank
 from tightrope.functional.engines import Replicates
 
 NO_SPREAD = 1e-6  # of the estimate's standard error
 
 
 @dataclass(frozen=True)
-class Studentized:
+class Studentized(BootstrapBound):
     """θ̂ − q·se, with q the ⌊δB⌋-th largest of (θ*_b − θ̂)/se*_b and standard errors by the infinitesimal jackknife.
 
     Second-order accurate: error δ + O(1/n) for smooth statistics. Wild where a replicate's own standard error is near
@@ -26,6 +26,7 @@ class Studentized:
     name: ClassVar[str] = "studentized"
     needs: ClassVar[frozenset[Need]] = frozenset({"values", "standard_errors"})
     second_order: ClassVar[bool] = True
+    preference: ClassVar[int] = 1
 
     def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound."""

@@ -18,8 +18,9 @@ import numpy as np
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
+from tightrope.functional.centered import centered
 from tightrope.functional.resampling import BLOCK, WeightScheme
-from tightrope.functional.statistic import Statistic, SumStatistic, centered, standard_error
+from tightrope.functional.statistic import SmoothStatistic, Statistic, SumStatistic, standard_error
 
 Precision = Literal["float64", "float32"]
 Progress = Callable[[float], None]
@@ -244,10 +245,9 @@ class _Rows:
 
 def _standard_errors(statistic: Statistic, weights: Array, draws: int) -> Array | None:
     """The standard error under each row of weights, where the statistic offers one."""
-    offered: Callable[[Array, int], Array] | None = getattr(statistic, "standard_errors", None)
     try:
-        return None if offered is None else offered(weights, draws)
-    except BoundError:
+        return statistic.standard_errors(weights, draws) if isinstance(statistic, SmoothStatistic) else None
+    except BoundError:  # the values stand without them
         return None
 
 

@@ -57,9 +57,12 @@ class RolloutSettings:
     def __post_init__(self) -> None:
         if not isinstance(self.n_rollouts, int) or self.n_rollouts < 2 or self.n_rollouts % 2:
             raise DataError(f"n_rollouts is {self.n_rollouts!r}; give an even number, at least 2: they come in pairs")
-        for name in ("point_rollouts", "replicate_rollouts"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
-                raise DataError(f"{name} is {getattr(self, name)!r}; give a whole number, 0 or more")
+        for name, value in (
+            ("point_rollouts", self.point_rollouts),
+            ("replicate_rollouts", self.replicate_rollouts),
+        ):
+            if not isinstance(value, int) or value < 0:
+                raise DataError(f"{name} is {value!r}; give a whole number, 0 or more")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 2**64:
             raise DataError(f"seed is {self.seed!r}; give a whole number from 0 up")
         if not self.blow_up > 0:

@@ -1,0 +1,138 @@
+"""What is asked of estimators, bounds, models and statistics stands in their contracts: nobody feels around for it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import tightrope
+from tightrope import TightropeError
+from tightrope.base.behavior import BehaviorModel
+from tightrope.base.problem import Problem
+from tightrope.behaviors import BEHAVIORS
+from tightrope.bounds import METHODS, PROCESS_METHODS, BootstrapBound, ExactBound, ProcessBound
+from tightrope.domains import small
+from tightrope.estimators import ESTIMATORS, WIS, Estimator, IndependentEstimator
+from tightrope.estimators.gain import gain
+from tightrope.evaluation.work import is_valid
+from tightrope.models import MODELS, Model
+
+SOURCES = Path(tightrope.__file__).parent
+STEPS = {"offsets": [0, 1, 2], "rewards": [0.0, 1.0], "terminated": [True, True], "horizon": 2}
+FEELERS = {"getattr", "hasattr"}
+
+# Elsewhere (files of logs, other libraries' policies, reports, commands) objects are foreign and have no contract.
+ROOMS = ("functional", "models", "behaviors", "estimators", "bounds", "evaluation", "studies")
+FOREIGN = {
+    ("models/simulator.py", "self.regressor"): "somebody's regressor",
+    ("models/simulator.py", "learner"): "somebody's regressor",
+    ("models/tabular/rows.py", "builder"): "LLVM's instructions by name",
+    ("behaviors/__init__.py", "chosen"): "perhaps somebody's classifier",
+    ("behaviors/classifier.py", "self.classifier"): "somebody's classifier",
+    ("behaviors/classifier.py", "mine"): "somebody's classifier",
+    ("studies/runner.py", "row"): "fields of a row by name",
+    ("studies/identity.py", "domain"): "one of two policies by name",
+    ("studies/identity.py", "self"): "one of two policies by name",
+    ("studies/pages/figures.py", "line"): "one of two means by name",
+}
+
+
+def felt(source):
+    """What ``getattr`` and ``hasattr`` are called on."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FEELERS:
+            yield ast.unparse(node.args[0])
+
+
+def files():
+    return sorted([SOURCES / "api.py", *(path for room in ROOMS for path in (SOURCES / room).rglob("*.py"))])
+
+
+def test_nobody_feels_around_for_what_a_contract_should_say():
+    found = {(path.relative_to(SOURCES).as_posix(), what) for path in files() for what in felt(path.read_text("utf-8"))}
+    assert found == FOREIGN.keys()
+
+
+@pytest.mark.parametrize("code", ['getattr(estimator, "uses_ratios", True)', 'if hasattr(method, "needs"): pass'])
+def test_the_test_finds_what_is_felt_for(code):
+    assert list(felt(code))
+
+
+def test_everything_registered_keeps_its_contract():
+    for name, make in ESTIMATORS.items():
+        assert isinstance(make(), Estimator)
+        assert make().name == name
+    kinds = (BootstrapBound, ExactBound, ProcessBound)
+    for name, method in {**METHODS, **PROCESS_METHODS}.items():
+        assert sum(isinstance(method, kind) for kind in kinds) == 1, f"{name} is of one kind"
+        assert method.name == name
+    for name, make in MODELS.items():
+        assert isinstance(make(), Model)
+        assert make().name == name
+    for name, make in BEHAVIORS.items():
+        assert isinstance(make(), BehaviorModel)
+        assert make().name == name
+
+
+def test_places_in_the_order_of_advice_differ():
+    """Two alike would leave the choice to the order in which somebody listed them."""
+    for declared in ({}, {"return_range": (0.0, 9.0)}):
+        data = tightrope.TrajectoryDataset(**STEPS, **declared)
+        places = [make().preference(data) for make in ESTIMATORS.values()]
+        assert len(set(places)) == len(places)
+    for kinds in ((BootstrapBound,), (ExactBound, ProcessBound)):
+        places = [one.preference for one in (*METHODS.values(), *PROCESS_METHODS.values()) if isinstance(one, kinds)]
+        assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_gain_is_what_its_estimator_is(name):
+    made = ESTIMATORS[name]()
+    gained, data = gain(made), tightrope.TrajectoryDataset(**STEPS)
+    traits = ("name", "uses_ratios", "shares_weights", "model", "fitted_to_all", "without_model")
+    for trait in (*traits, "rests_on_model", "corrects_model"):
+        assert getattr(gained, trait) == getattr(made, trait), trait
+    assert gained.preference(data) == made.preference(data)
+    assert isinstance(gained, IndependentEstimator) == isinstance(made, IndependentEstimator)
+
+
+@dataclass(frozen=True)
+class Own(Estimator):
+    """A model of one's own under a name that nobody knows."""
+
+    name: ClassVar[str] = "own"
+    uses_ratios: ClassVar[bool] = False
+    model: str = "tabular"
+
+    def __call__(self, problem):
+        return ESTIMATORS["mb"](self.model)(problem)
+
+
+def test_an_estimator_of_ones_own_is_judged_by_what_it_is_and_not_by_its_name():
+    problem = small("walker")
+    data = problem.logs(300, rng=np.random.default_rng(1))
+    options = {"methods": ["percentile"], "n_resamples": 100, "side": "upper"}
+    result = tightrope.evaluate(data, problem.candidate, estimators=[Own()], **options)
+    named = tightrope.evaluate(data, problem.candidate, estimators=["mb"], **options)
+    assert [bound.rests_on_model for bound in result] == [True]
+    assert result.advice == named.advice.replace("mb with", "own with")
+    assert "if you believe the model" in result.advice
+    assert "rests on a model alone" in result.verdict.text
+    assert is_valid(Own(), PROCESS_METHODS["robust"])
+    robust = tightrope.lower_bound(data, problem.candidate, estimator=Own(), method="robust")
+    assert (robust.estimator, robust.rests_on_model) == ("own", True)
+
+
+def test_what_keeps_no_contract_is_refused():
+    problem = small("walker")
+    data, policy = problem.logs(3, rng=np.random.default_rng(1)), problem.candidate
+    for wrong in (3, object(), WIS()(Problem(data, policy))):
+        with pytest.raises(TightropeError, match=r"estimator is .*; known: is, .*derived from tightrope.estimators"):
+            tightrope.lower_bound(data, policy, estimator=wrong)
+        with pytest.raises(TightropeError, match=r"method is .*; known: percentile, .*derived from BootstrapBound"):
+            tightrope.lower_bound(data, policy, method=wrong)
