@@ -10,11 +10,11 @@ import numpy as np
 
 from tests.fuzz.rewards import Ends, max_ratio, ranges, with_rewards
 from tests.model_oracle import sampled
-from tests.oracle import END, Episode, Mdp
+from tests.oracle import END, SLOW, Episode, Mdp
 
 Rng = np.random.Generator
 
-ESTIMATORS = ("is", "pdis", "wis", "pdwis")
+ESTIMATORS = tuple(SLOW)
 MODEL_BASED = ("dr", "wdr", "mb")
 APPROXIMATE = ("percentile", "bca", "basic", "studentized", "t")
 EXACT = ("hoeffding", "empirical-bernstein", "anderson", "cut", "betting")

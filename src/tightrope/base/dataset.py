@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.base.arrays import as_array, as_notes, check_lengths, check_offsets
 from tightrope.base.checks import (
     check_finite,
     check_labels,
     check_log_probs,
-    check_unmasked,
     declared_range,
     is_number,
     read_only,
@@ -69,15 +69,15 @@ class TrajectoryDataset:
         self._set("cut", np.bool_)
         for name in ("states", "actions", "final_states", "episode_ids"):
             self._set(name, None)
-        object.__setattr__(self, "notes", _notes(self.notes))
+        object.__setattr__(self, "notes", as_notes(self.notes))
         object.__setattr__(self, "reading", tuple(visible(text) for text in self.reading))
         self._check_settings()
-        self._check_offsets()
+        check_offsets(self.offsets, self.rewards.size)
         if self.episode_ids is None:
             object.__setattr__(self, "episode_ids", read_only(np.arange(self.n_trajectories)))
         self._check_shapes()
         self._check_values()
-        self._check_lengths()
+        check_lengths(self.lengths, self.terminated, self.horizon, self._id)
         self._check_ranges()
 
     def __repr__(self) -> str:
@@ -220,27 +220,7 @@ class TrajectoryDataset:
     # -- checks ------------------------------------------------------------------------------------------------
 
     def _set(self, name: str, dtype: Any) -> None:
-        value = getattr(self, name)
-        if value is None:
-            return
-        check_unmasked(name, value)
-        try:
-            given = np.asarray(value)
-            if given.dtype.kind == "c":
-                raise DataError(f"{name} holds complex numbers; give real ones")
-            array = given if dtype is None else given.astype(dtype, copy=False)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, DataError):
-                raise
-            wanted = "numbers or text" if dtype is None else np.dtype(dtype).name
-            raise DataError(f"{name} does not convert to an array of {wanted}: {error}") from error
-        if dtype is None and array.dtype.kind not in "iubfUM":
-            raise DataError(f"{name} holds mixed types; give integers, floats or text, one kind for all rows")
-        if dtype in (np.int64, np.bool_) and not np.array_equal(given, array):
-            raise DataError(
-                f"{name} must hold {'true or false' if dtype is np.bool_ else 'whole numbers'}; got {given}"
-            )
-        object.__setattr__(self, name, read_only(array))
+        object.__setattr__(self, name, as_array(name, getattr(self, name), dtype))
 
     def _per_episode(self, values: Array) -> Array:
         if self.n_trajectories == 0:
@@ -255,16 +235,6 @@ class TrajectoryDataset:
         for name in ("reward_range", "return_range"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, declared_range(name, getattr(self, name)))
-
-    def _check_offsets(self) -> None:
-        offsets = self.offsets
-        if offsets.ndim != 1 or len(offsets) < 2:
-            raise DataError("the logs hold no episodes: offsets must have at least two entries")
-        if offsets[0] != 0 or offsets[-1] != self.rewards.size or (np.diff(offsets) < 1).any():
-            raise DataError(
-                f"offsets must rise from 0 to the number of steps ({self.rewards.size}), each episode having at least "
-                f"one step; got {offsets[0]} .. {offsets[-1]}"
-            )
 
     def _check_shapes(self) -> None:
         for name in ("rewards", "behavior_log_probs", "eval_log_probs", "terminated", "cut", "episode_ids"):
@@ -286,26 +256,6 @@ class TrajectoryDataset:
         check_labels("actions", self.actions, self.where)
         check_log_probs("behavior_log_probs", self.behavior_log_probs, self.discrete_actions, self.where)
         check_log_probs("eval_log_probs", self.eval_log_probs, self.discrete_actions, self.where, zero=True)
-
-    def _check_lengths(self) -> None:
-        too_long = np.flatnonzero(self.lengths > self.horizon)
-        if len(too_long):
-            first = too_long[0]
-            raise DataError(
-                f"episode {self._id(first)} has {self.lengths[first]} steps, more than horizon={self.horizon}; raise "
-                "the horizon, or drop the later steps from the logs if only the first ones count"
-            )
-        cut = np.flatnonzero((self.lengths < self.horizon) & ~self.terminated)
-        if len(cut):
-            first = cut[0]
-            raise DataError(
-                f"episode {self._id(first)} stops after step {self.lengths[first] - 1} without being flagged as "
-                f"terminated, but the horizon is {self.horizon} ({len(cut)} of {self.n_trajectories} episodes are "
-                "like this). If they ended for good, set the terminated column (or array); if the logger cut them off, "
-                'say what to do: incomplete="terminate" (--incomplete terminate) counts what follows as 0, '
-                '"drop" leaves '
-                "these episodes out"
-            )
 
     def _check_ranges(self) -> None:
         if self.reward_range is not None:
@@ -330,11 +280,3 @@ class TrajectoryDataset:
     def _id(self, episode: int) -> Any:
         assert self.episode_ids is not None
         return self.episode_ids[episode]
-
-
-def _notes(given: Iterable[Caution]) -> tuple[Caution, ...]:
-    notes = tuple(given)
-    for note in notes:
-        if not isinstance(note, Caution):
-            raise DataError(f"notes must hold Caution records, as bounds do; got {note!r}")
-    return notes

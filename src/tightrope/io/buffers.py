@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from tightrope.base.checks import check_unmasked
 from tightrope.base.errors import DataError
-from tightrope.io.aliases import fix
+from tightrope.io.aliases import ColumnMap, fix
+from tightrope.io.tables import Found
 
 Values = npt.NDArray[Any]
 
@@ -35,19 +36,23 @@ def flat(name: str, values: Any) -> Values:
 # -- d3rlpy ------------------------------------------------------------------------------------------------------------
 
 
-def is_episodes(source: Any) -> bool:
+def episodes(source: Any, given: ColumnMap) -> Found | None:
     """A replay buffer with ``episodes``, or a list of episodes."""
-    episodes = source if isinstance(source, (list, tuple)) else getattr(source, "episodes", None)
-    if not isinstance(episodes, Sequence) or isinstance(episodes, str) or not len(episodes):
+    return Found(episode_columns(source), ("episodes, as d3rlpy holds them",)) if _is_episodes(source) else None
+
+
+def _is_episodes(source: Any) -> bool:
+    held = source if isinstance(source, (list, tuple)) else getattr(source, "episodes", None)
+    if not isinstance(held, Sequence) or isinstance(held, str) or not len(held):
         return False
-    return all(hasattr(episodes[0], name) for name in _EPISODE)
+    return all(hasattr(held[0], name) for name in _EPISODE)
 
 
 def episode_columns(source: Any) -> dict[str, Any]:
     """The steps of all episodes. d3rlpy keeps no probabilities: name the behaviour policy when reading."""
-    episodes = source if isinstance(source, (list, tuple)) else source.episodes
+    held = source if isinstance(source, (list, tuple)) else source.episodes
     parts: dict[str, list[Values]] = {"episode": [], "t": [], "terminated": []}
-    for number, episode in enumerate(episodes):
+    for number, episode in enumerate(held):
         found = {name: flat(f"{name} of episode {number}", getattr(episode, name)) for name in _EPISODE[:3]}
         steps = len(found["rewards"])
         for name, values in found.items():
@@ -71,9 +76,11 @@ def joined(name: str, arrays: Sequence[Values]) -> Values:
 # -- Stable-Baselines3 -------------------------------------------------------------------------------------------------
 
 
-def is_rollout(source: Any) -> bool:
+def rollout(source: Any, given: ColumnMap) -> Found | None:
     """A rollout buffer of PPO or A2C; not a frame with columns of these names."""
-    return all(hasattr(source, name) for name in _ROLLOUT) and not hasattr(source, "columns")
+    if not all(hasattr(source, name) for name in _ROLLOUT) or hasattr(source, "columns"):
+        return None
+    return Found(*rollout_columns(source, given.get("terminated") == "done"))
 
 
 def rollout_columns(source: Any, ended_for_good: bool) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -9,18 +9,23 @@ import numpy as np
 
 from tightrope.base.checks import check_unmasked, first_masked
 from tightrope.base.errors import DataError
+from tightrope.io.aliases import ColumnMap
+from tightrope.io.tables import Found
 
 _SCOPE = ("n_trajectories", "step_per_trajectory", "state", "action", "reward", "done")
 
 
-def is_obp(source: Mapping[Any, Any]) -> bool:
+def open_bandit(source: Any, given: ColumnMap) -> Found | None:
     """Open Bandit Pipeline: rounds of one step; the propensity is ``pscore``, the state ``context``."""
-    return {"n_rounds", "action", "reward"} <= set(source)
+    if not isinstance(source, Mapping) or not {"n_rounds", "action", "reward"} <= set(source):
+        return None
+    return Found(source, ("a bandit's feedback, as Open Bandit Pipeline holds it",), one_step=True)
 
 
-def is_scope(source: Mapping[Any, Any]) -> bool:
+def scope(source: Any, given: ColumnMap) -> Found | None:
     """SCOPE-RL: trajectories of one length, one after the other in flat arrays."""
-    return set(_SCOPE) <= set(source)
+    known = isinstance(source, Mapping) and set(_SCOPE) <= set(source)
+    return Found(*scope_columns(source)) if known else None
 
 
 def scope_columns(source: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:

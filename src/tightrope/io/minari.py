@@ -13,15 +13,21 @@ import numpy.typing as npt
 
 from tightrope.base.checks import check_unmasked
 from tightrope.base.errors import DataError
+from tightrope.io.aliases import ColumnMap
 from tightrope.io.buffers import flat, joined
+from tightrope.io.tables import Found
 
 PREFIX = "minari:"
 
 Values = npt.NDArray[Any]
 
 
-def recognised(source: Any) -> bool:
+def dataset(source: Any, given: ColumnMap) -> Found | None:
     """``minari:ID``, the folder of a dataset, or the dataset itself."""
+    return Found(columns(source), ("a Minari dataset",)) if _recognised(source) else None
+
+
+def _recognised(source: Any) -> bool:
     if isinstance(source, (str, os.PathLike)):
         return str(source).startswith(PREFIX) or _data_folder(source) is not None
     return hasattr(source, "iterate_episodes") and hasattr(source, "episode_indices")
@@ -30,9 +36,9 @@ def recognised(source: Any) -> bool:
 def columns(source: Any) -> dict[str, Any]:
     """The steps of all episodes, and every number per step in ``infos`` as ``infos/NAME``."""
     try:
-        dataset = _open(source) if isinstance(source, (str, os.PathLike)) else source
-        expected = int(dataset.total_steps)
-        parts = _collect(dataset.iterate_episodes())
+        opened = _open(source) if isinstance(source, (str, os.PathLike)) else source
+        expected = int(opened.total_steps)
+        parts = _collect(opened.iterate_episodes())
     except DataError:
         raise
     except Exception as error:  # whatever a missing, cut or corrupted file makes Minari and h5py raise

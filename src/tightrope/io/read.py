@@ -67,10 +67,7 @@ def read(
     declared = horizon is not None or logs.one_step  # an episode of one step has a horizon of 1 by its definition
     horizon = int(lengths.max()) if horizon is None else whole_horizon(horizon)
     short = (lengths < horizon) & ~terminated
-    if incomplete == "error":
-        _check_done(logs, short)
-    if incomplete == "drop" and short.all():
-        raise DataError('incomplete="drop" leaves no episode: none reaches the horizon or is flagged as terminated')
+    _check_incomplete(logs, short, incomplete)
     dataset = TrajectoryDataset(
         offsets=episodes.offsets,
         rewards=rewards,
@@ -114,8 +111,12 @@ def _terminated(logs: Logs) -> BoolArray:
     return terminated
 
 
-def _check_done(logs: Logs, short: BoolArray) -> None:
-    """Refuse a flag that says that an episode ended but not how, where that matters."""
+def _check_incomplete(logs: Logs, short: BoolArray, incomplete: Incomplete) -> None:
+    """Refuse to drop all, and a flag that says that an episode ended but not how, where that matters."""
+    if incomplete == "drop" and short.all():
+        raise DataError('incomplete="drop" leaves no episode: none reaches the horizon or is flagged as terminated')
+    if incomplete != "error":
+        return
     columns = logs.columns
     name = columns.name("done")
     if name is None or columns.name("terminated") is not None or columns.name("truncated") is not None:

@@ -1,14 +1,23 @@
-"""What a source is, by its looks, and its rows as a table."""
+"""What a source is, by its looks, and its rows as a table. A reader is a function in ``SOURCES``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tightrope.io import buffers, dicts, minari
 from tightrope.io.aliases import ColumnMap
-from tightrope.io.tables import to_parts
+from tightrope.io.tables import Found, to_parts
+
+# Each gives the columns of the sources that it knows by their looks, and None for all others.
+SOURCES: tuple[Callable[[Any, ColumnMap], Found | None], ...] = (
+    minari.dataset,
+    buffers.rollout,
+    buffers.episodes,
+    dicts.scope,
+    dicts.open_bandit,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,16 +32,8 @@ class Source:
 
 def open_source(source: Any, given: ColumnMap) -> Source:
     """The rows of whatever it is; other libraries are recognised by their attributes and not imported."""
-    if minari.recognised(source):
-        return Source(*to_parts(minari.columns(source)), None, ("a Minari dataset",))
-    if buffers.is_rollout(source):
-        columns, said = buffers.rollout_columns(source, given.get("terminated") == "done")
-        return Source(*to_parts(columns), None, said)
-    if buffers.is_episodes(source):
-        return Source(*to_parts(buffers.episode_columns(source)), None, ("episodes, as d3rlpy holds them",))
-    if isinstance(source, Mapping) and dicts.is_scope(source):
-        columns, said = dicts.scope_columns(source)
-        return Source(*to_parts(columns), None, said)
-    if isinstance(source, Mapping) and dicts.is_obp(source):
-        return Source(*to_parts(source), True, ("a bandit's feedback, as Open Bandit Pipeline holds it",))
+    for reader in SOURCES:
+        found = reader(source, given)
+        if found is not None:
+            return Source(*to_parts(found.columns), found.one_step, found.said)
     return Source(*to_parts(source, given))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,14 @@ from tightrope.io.aliases import ColumnMap
 from tightrope.io.csv_files import read_csv
 
 SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".csv": "CSV"}
+
+
+class Found(NamedTuple):
+    """The columns of a source that some tool made, and what the source itself tells."""
+
+    columns: Mapping[str, Any]
+    said: tuple[str, ...] = ()
+    one_step: bool | None = None  # known to be so
 
 
 def to_table(source: Any) -> Any:

@@ -31,10 +31,10 @@ from tightrope.studies.journal import Journal
 from tightrope.studies.lock import FolderLock
 from tightrope.studies.pool import run_all
 from tightrope.studies.study import Study, prepared
+from tightrope.studies.summary import KEY
 from tightrope.studies.trial import Outcome, Row, Trial, run_trial
 
 RESULTS, TIMINGS, CONFIGURATION, JOURNAL = "results.parquet", "timings.parquet", "study.json", "journal"
-KEY = b"tightrope"  # of the configuration in the metadata
 _ROW_BYTES, _SPARE_BYTES = 600, 16 << 20  # a row in the journal and in the table; what must stay free besides
 
 

@@ -23,6 +23,7 @@ from tightrope.base.warnings import CODES
 from tightrope.studies.pages.coverage import clopper_pearson
 
 AGAINST = frozenset(code for code, one in CODES.items() if one.against is not None)  # codes of warnings
+KEY = b"tightrope"  # of the configuration in the metadata of a table of results
 _TWO_SIDED = 1.959963984540054  # 97.5 % point of the normal distribution
 
 
@@ -86,8 +87,6 @@ def read_results(path: str | os.PathLike[str]) -> Results:
     """What ``run_study`` wrote."""
     import pyarrow as pa
     import pyarrow.parquet as pq
-
-    from tightrope.studies.runner import KEY
 
     try:
         table = pq.read_table(path)

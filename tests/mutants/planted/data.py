@@ -143,9 +143,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "an episode that was cut off passes for a finished one",
-            "TrajectoryDataset._check_lengths",
-            "~self.terminated",
-            "np.zeros_like(self.terminated)",
+            "check_lengths",
+            "~terminated",
+            "np.zeros_like(terminated)",
             "test_incomplete_episode",
         ),
         Mutant(

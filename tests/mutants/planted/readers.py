@@ -58,7 +58,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "a done that does not say how passes for an end",
-            "_check_done",
+            "_check_incomplete",
             "short & logs.ends('done')",
             "short & False",
             "test_lerobot",

@@ -79,7 +79,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "a known reward moves with the counts",
-            "TabularFit.slopes",
+            "TabularFit._gains",
             "pair_gain[:] = 0.0",
             "pass",
             "test_slopes_are_derivatives",

@@ -164,12 +164,33 @@ class TabularFit:
         for t, _, values, _ in self.backwards():
             later[t] = values
         total = self.start_counts.sum(axis=0)
-        occupancy, following = lanes(n_states + 1), lanes(n_states + 1)
+        occupancy = lanes(n_states + 1)
         with np.errstate(invalid="ignore", divide="ignore"):  # no weight, no value
             occupancy[:-1] = self.start_counts / total
             start_slope = (later[0, :-1] - self._average(self.start_counts, later[0, :-1])) / total
+        pair_gain, arc_gain = self._gains(occupancy, later)
+        slope, result = lanes(len(data.kind_pair)), lanes(data.n_trajectories)
+        kernels.kind_slopes(
+            data.kind_pair,
+            data.kind_arc,
+            data.kind_reward,
+            data.arc_pair,
+            self.arcs,
+            self.arc_totals,
+            self.rewards,
+            self.visits,
+            pair_gain,
+            arc_gain,
+            slope,
+        )
+        kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
+        return result
+
+    def _gains(self, occupancy: Array, later: Array) -> tuple[Array, Array]:
+        """What one more visit to each pair and to each arc would gain, summed over time (occupancy is overwritten)."""
+        data, following = self.data, lanes(len(occupancy))
         pair_gain, arc_gain = lanes(len(self.rewards)), lanes(len(self.arcs))
-        for t in range(horizon):
+        for t in range(len(data.probs)):
             kernels.occupy(
                 self.arcs,
                 data.arc_next,
@@ -188,22 +209,7 @@ class TabularFit:
             occupancy, following = following, occupancy
         if data.known_rewards is not None:
             pair_gain[:] = 0.0  # a known reward does not move with the counts
-        slope, result = lanes(len(data.kind_pair)), lanes(data.n_trajectories)
-        kernels.kind_slopes(
-            data.kind_pair,
-            data.kind_arc,
-            data.kind_reward,
-            data.arc_pair,
-            self.arcs,
-            self.arc_totals,
-            self.rewards,
-            self.visits,
-            pair_gain,
-            arc_gain,
-            slope,
-        )
-        kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
-        return result
+        return pair_gain, arc_gain
 
     def occupancies(self, held_once: BoolArray) -> tuple[float, float, float]:
         """Expected steps of the candidate in the first lane's model: all, on unknown pairs, and on pairs held once.

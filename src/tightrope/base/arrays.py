@@ -1,0 +1,81 @@
+"""The arrays of a dataset, converted and checked one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.checks import check_unmasked, read_only
+from tightrope.base.errors import DataError
+from tightrope.base.warnings import Caution
+
+
+def as_array(name: str, value: Any, dtype: Any) -> npt.NDArray[Any] | None:
+    """A read-only array of the type, or of one kind of labels or numbers where there is none; None stays None."""
+    if value is None:
+        return None
+    check_unmasked(name, value)
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind == "c":
+            raise DataError(f"{name} holds complex numbers; give real ones")
+        array = given if dtype is None else given.astype(dtype, copy=False)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        wanted = "numbers or text" if dtype is None else np.dtype(dtype).name
+        raise DataError(f"{name} does not convert to an array of {wanted}: {error}") from error
+    if dtype is None and array.dtype.kind not in "iubfUM":
+        raise DataError(f"{name} holds mixed types; give integers, floats or text, one kind for all rows")
+    if dtype in (np.int64, np.bool_) and not np.array_equal(given, array):
+        raise DataError(f"{name} must hold {'true or false' if dtype is np.bool_ else 'whole numbers'}; got {given}")
+    return read_only(array)
+
+
+def as_notes(given: Iterable[Caution]) -> tuple[Caution, ...]:
+    """What was assumed on reading."""
+    notes = tuple(given)
+    for note in notes:
+        if not isinstance(note, Caution):
+            raise DataError(f"notes must hold Caution records, as bounds do; got {note!r}")
+    return notes
+
+
+def check_offsets(offsets: npt.NDArray[np.int64], n_steps: int) -> None:
+    """Refuse offsets that are no partition of the steps."""
+    if offsets.ndim != 1 or len(offsets) < 2:
+        raise DataError("the logs hold no episodes: offsets must have at least two entries")
+    if offsets[0] != 0 or offsets[-1] != n_steps or (np.diff(offsets) < 1).any():
+        raise DataError(
+            f"offsets must rise from 0 to the number of steps ({n_steps}), each episode having at least one step; got "
+            f"{offsets[0]} .. {offsets[-1]}"
+        )
+
+
+def check_lengths(
+    lengths: npt.NDArray[np.int64],
+    terminated: npt.NDArray[np.bool_],
+    horizon: int,
+    episode: Callable[[int], Any],  # the name of an episode by its place
+) -> None:
+    """Refuse episodes that are too long, or that stop before the horizon without having ended."""
+    too_long = np.flatnonzero(lengths > horizon)
+    if len(too_long):
+        first = int(too_long[0])
+        raise DataError(
+            f"episode {episode(first)} has {lengths[first]} steps, more than horizon={horizon}; raise the horizon, or "
+            "drop the later steps from the logs if only the first ones count"
+        )
+    cut = np.flatnonzero((lengths < horizon) & ~terminated)
+    if len(cut):
+        first = int(cut[0])
+        raise DataError(
+            f"episode {episode(first)} stops after step {lengths[first] - 1} without being flagged as terminated, but "
+            f"the horizon is {horizon} ({len(cut)} of {len(lengths)} episodes are like this). If they ended for good, "
+            "set the terminated column (or array); if the logger cut them off, say what to do: "
+            'incomplete="terminate" (--incomplete terminate) counts what follows as 0, "drop" leaves these episodes '
+            "out"
+        )
