@@ -9,6 +9,7 @@ from tightrope.base.errors import TightropeError
 from tightrope.bounds.base import BootstrapBound, ExactBound, Method, ProcessBound
 from tightrope.bounds.exact.anderson import Anderson
 from tightrope.bounds.exact.betting import Betting
+from tightrope.bounds.exact.betting_mixture import BettingMixture
 from tightrope.bounds.exact.cut import CUT
 from tightrope.bounds.exact.empirical_bernstein import EmpiricalBernstein
 from tightrope.bounds.exact.hoeffding import Hoeffding
@@ -32,6 +33,7 @@ METHODS: dict[str, Method] = {
         Anderson(),
         CUT(),
         Betting(),
+        BettingMixture(),
     )
 }
 
@@ -59,6 +61,7 @@ __all__ = [
     "BCa",
     "Basic",
     "Betting",
+    "BettingMixture",
     "BootstrapBound",
     "EmpiricalBernstein",
     "ExactBound",

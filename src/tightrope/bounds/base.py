@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
 from tightrope.base.records import Bound, Side
 from tightrope.functional.engines import Replicates
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import SequentialValues, TrajectoryValues
 
 Need = Literal["values", "leave_one_out", "standard_errors"]
 
@@ -32,9 +32,21 @@ class ExactBound(Protocol):
     """A bound that errs with probability at most delta at every n, whatever the distribution of the values."""
 
     name: ClassVar[str]
+    sequential: ClassVar[bool]  # whether it takes values that are learned on the way (see ``learns``)
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """A lower bound on the mean of independent values ≥ 0."""
+        ...
+
+
+class SequentialBound(Protocol):
+    """An exact bound that also takes values which are learned on the way."""
+
+    name: ClassVar[str]
+    sequential: ClassVar[bool]
+
+    def lower(self, sample: SequentialValues, *, delta: float, seed: int) -> float:
+        """A lower bound on the mean of values, each of which lies above its tether."""
         ...
 
 
@@ -55,6 +67,11 @@ Method = BootstrapBound | ExactBound | ProcessBound
 def is_exact(method: Method) -> bool:
     """Whether a bound needs independent values rather than replicates."""
     return not hasattr(method, "needs") and not isinstance(method, ProcessBound)
+
+
+def learns(method: ExactBound) -> TypeGuard[SequentialBound]:
+    """Whether an exact bound takes values that are learned on the way."""
+    return method.sequential
 
 
 def rank(delta: float, n_resamples: int) -> int:
