@@ -16,7 +16,7 @@ import tightrope.estimators
 import tightrope.models
 from tightrope.evaluation import advice
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
