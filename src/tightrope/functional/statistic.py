@@ -225,8 +225,7 @@ class RatioSum:
         """(..., 2K) to (...,); NaN where a denominator is zero."""
         below, above = self._parts(sums)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = above / below
-        value: Array = self.constant + ratio @ self.coefficients
+            value: Array = self.constant + (above / below) @ self.coefficients
         return np.where(np.isfinite(value), value, np.nan)
 
     def gradient(self, sums: Array) -> Array:

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from torch import nn
 
 import tightrope
-from tests.policies.foreign import inverse, logs
+from tests.adapters.foreign import inverse, logs
 from tightrope import PolicyError, TightropeError
 from tightrope.adapters import onnx_policy
 from tightrope.base.policy import Actor, DiscretePolicy

@@ -15,7 +15,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 import tightrope
-from tests.policies.foreign import inverse, logs
+from tests.adapters.foreign import inverse, logs
 from tightrope import NoOverlapError, PolicyError, softened
 from tightrope.base.policy import DiscretePolicy, as_policy
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import tightrope
-from tests.policies.foreign import inverse, logs
+from tests.adapters.foreign import inverse, logs
 from tightrope import PolicyError
 from tightrope.base.policy import Actor, DiscretePolicy, as_policy
 

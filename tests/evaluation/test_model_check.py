@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import tightrope
+from tests.models import systems
 from tightrope import TrajectoryDataset
 from tightrope.base.problem import Problem
 from tightrope.domains import situations, small
@@ -13,8 +14,6 @@ from tightrope.models import LinearModel, PolynomialModel
 from tightrope.models import model as find_model
 from tightrope.models.likelihood import log_likelihoods, misfit
 from tightrope.models.score_test import score_test
-
-from .models import systems
 
 
 def check(problem, data, effective=100.0):

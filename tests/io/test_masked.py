@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import tightrope
+from tests.io.test_formats import scope
 from tests.logs import POLICY, columns, dataset, refused
-from tests.test_formats import scope
 from tightrope import DataError, PolicyError, TightropeError
 from tightrope.models import GivenValues, TabularModel
 

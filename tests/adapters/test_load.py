@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 import tightrope
-from tests.policies.foreign import logs
-from tests.policies.test_onnx import export
-from tests.policies.test_stable_baselines import CART, PENDULUM, PUSH, TIMES, TORQUE, trained
+from tests.adapters.foreign import logs
+from tests.adapters.test_onnx import export
+from tests.adapters.test_stable_baselines import CART, PENDULUM, PUSH, TIMES, TORQUE, trained
 from tightrope import PolicyError, TightropeError, softened
 from tightrope.adapters import load_policy
 from tightrope.base.policy import as_policy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import pkgutil
 import re
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import tightrope.estimators
 import tightrope.models
 from tightrope.evaluation import advice
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
@@ -103,3 +104,25 @@ def test_pages_link_to_files_that_exist():
             if not (page.parent / target).exists():
                 broken.append(f"{page.name}: {target}")
     assert broken == []
+
+
+def test_everything_in_the_reference_exists():
+    missing = []
+    for page in (DOCS / "reference").glob("*.md"):
+        for name in re.findall(r"\.\. auto\w+:: (tightrope[\w.]*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+            try:
+                pkgutil.resolve_name(name)
+            except (ImportError, AttributeError):
+                missing.append(f"{page.name}: {name}")
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/design.md", "docs/errata.md"])
+def test_files_and_folders_that_a_page_names_exist(page):
+    """With a slash from the root or from the package (`bounds/base.py`); a bare name (`lock.py`) in any room."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    names = re.findall(r"`((?:[\w.-]+/)+|(?:[\w.-]+/)*[\w-]+\.(?:py|md|svg|toml))`", text)
+    package = ROOT / "src" / "tightrope"
+    known = {path.name for path in [*ROOT.iterdir(), *package.rglob("*")]}
+    gone = [name for name in names if not ((ROOT / name).exists() or (package / name).exists() or name in known)]
+    assert gone == []

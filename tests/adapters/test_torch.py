@@ -22,7 +22,7 @@ from torch.distributions import (
 )
 
 import tightrope
-from tests.policies.foreign import inverse, logs
+from tests.adapters.foreign import inverse, logs
 from tightrope import PolicyError
 from tightrope.adapters import torch_policy
 from tightrope.base.policy import DiscretePolicy, as_policy, resolved

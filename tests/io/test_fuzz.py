@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tightrope
+from tests.io.test_minari import record
 from tests.logs import as_source, columns
-from tests.test_minari import record
 from tightrope import TightropeError
 from tightrope.io.aliases import COMPONENTS, ROLES
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import tightrope
-from tests.policies.foreign import inverse, logs
+from tests.adapters.foreign import inverse, logs
 from tightrope import PolicyError, StatePolicy
 from tightrope.base.policy import CallablePolicy, DiscretePolicy, as_actor, as_policy, resolved
 from tightrope.base.policy.base import CHUNK_ROWS
