@@ -13,6 +13,7 @@ from tightrope.bounds.exact.betting_mixture import BettingMixture
 from tightrope.bounds.exact.cut import CUT
 from tightrope.bounds.exact.empirical_bernstein import EmpiricalBernstein
 from tightrope.bounds.exact.hoeffding import Hoeffding
+from tightrope.bounds.rehearsal.bound import Rehearsed
 from tightrope.bounds.replicates.basic import Basic
 from tightrope.bounds.replicates.bca import BCa
 from tightrope.bounds.replicates.percentile import Percentile
@@ -38,7 +39,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-PROCESS_METHODS: dict[str, ProcessBound] = {Robust.name: Robust()}
+PROCESS_METHODS: dict[str, ProcessBound] = {bound.name: bound for bound in (Robust(), Rehearsed())}
 
 
 def method(chosen: str | Method) -> Method:
@@ -69,6 +70,7 @@ __all__ = [
     "Method",
     "Percentile",
     "ProcessBound",
+    "Rehearsed",
     "Robust",
     "StudentT",
     "Studentized",

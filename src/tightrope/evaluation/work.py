@@ -61,7 +61,7 @@ def bounds_of(
 def is_valid(estimator: Estimator, method: Method) -> bool:
     """Whether the pair means something: exact bounds need independent values per trajectory, the robust one a model."""
     if isinstance(method, ProcessBound):
-        return not getattr(estimator, "uses_ratios", True)
+        return estimator.name == method.of
     return not is_exact(method) or isinstance(estimator, IndependentEstimator)
 
 
@@ -267,9 +267,14 @@ class Work:
 
     def _robust(self, estimator: Estimator, method: ProcessBound) -> Bound:
         if not is_valid(estimator, method):
-            raise BoundError(f"{method.name} bounds the value in a model; {estimator.name} is none. Use mb")
-        found = method.bound(self.problem, confidence=self.settings.confidence, side=self.side)
-        against = [text for text in self.check(estimator).warnings if text.startswith("model-contradicted")]
+            raise BoundError(f"{method.name} is a bound of {method.of}; got {estimator.name}")
+        settings = self.settings
+        found = method.bound(
+            self.problem, confidence=settings.confidence, side=self.side, seed=settings.seed, about=subject(estimator)
+        )
+        alone = not getattr(estimator, "uses_ratios", True)
+        told = self.check(estimator).warnings if alone else ()
+        against = [text for text in told if text.startswith("model-contradicted")]
         return replace(
             found, warnings=(*found.warnings, *against, *self._out_of_range(estimator, found.estimate, found.value))
         )

@@ -31,9 +31,10 @@ class Rehearsed:
     """
 
     name: ClassVar[str] = "rehearsed"
+    of: ClassVar[str] = "wdr"
     n_rehearsals: int = 399
 
-    def pivot(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About = "value") -> Bound:
+    def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
         """The bound on the candidate's value, or on its gain over the behaviour policy."""
         stage = Stage.of(problem, side)
         rank = int(np.ceil(confidence * (self.n_rehearsals + 1) - 1e-9))
