@@ -24,6 +24,7 @@ from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.work import bounds_of
 from tightrope.models import Model, has_tabular
 
+DOMINATES = 0.5  # of the width: a range that costs more is worth a word
 FEWEST = 50  # episodes below which a rehearsal is not worth its share of the error rate
 
 
@@ -104,6 +105,7 @@ class Question:
             made = self.recommend(side, about)
             exact = made if self.strict else self.recommend(side, about, strict=True)
             texts.append(advice(made, exact.bound, self.found, self.problem.dataset.n_trajectories))
+            texts[-1] += self._hint(made, side) if about == "value" else ""
             if made.bound is None or not self._says(made.bound):
                 continue
             if made.bound not in bounds:
@@ -133,6 +135,29 @@ class Question:
         if isinstance(result, TightropeError):
             raise result
         return result
+
+    def _hint(self, made: Recommendation, side: Side) -> str:
+        """What a nearer end of the range would give, where the declared one makes up most of the width."""
+        data, bound = self.problem.dataset, made.bound
+        used = next((i for i, part in enumerate(made.parts) if bound is not None and part.value == bound.value), None)
+        if bound is None or data.value_range is None or used is None or made.parts[used].estimator != "tdr":
+            return ""
+        low, high = data.value_range
+        nearer = float(data.returns.min() if side == "lower" else data.returns.max())
+        ends = (nearer, high) if side == "lower" else (low, nearer)
+        other = replace(self, problem=replace(self.problem, dataset=replace(data, return_range=ends)))
+        would = other._part(Part("tdr", made.parts[used].method, self._share(made.parts[used])), side, "value")
+        if abs(would.value - bound.value) < DOMINATES * abs(bound.estimate - bound.value):
+            return ""
+        end, old = ("floor", low) if side == "lower" else ("ceiling", high)
+        return (
+            f" The declared {end} makes up most of the width: with {nearer:.4g} instead of {old:.4g} this bound would be "
+            f"{would.value:.4g}. If you know a nearer one (not because the logs hold none beyond), declare it: "
+            "return_range, --return-range."
+        )
+
+    def _share(self, part: Bound) -> float:
+        return (1 - part.confidence) / (1 - self.settings.confidence)
 
     def _says(self, bound: Bound) -> bool:
         """Whether the bound says anything: it is finite, within what was declared, and its ratios may be right."""
