@@ -25,6 +25,7 @@ from tightrope.base.policy import (
     epsilon_softened,
 )
 from tightrope.base.records import Advice, Bound, Interval
+from tightrope.base.warnings import Caution
 from tightrope.evaluation.settings import Options
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write
@@ -38,6 +39,7 @@ __all__ = [
     "Bound",
     "BoundError",
     "CallablePolicy",
+    "Caution",
     "DataError",
     "DeterministicControl",
     "DeterministicPolicy",

@@ -10,7 +10,9 @@ import pytest
 import tightrope.base.dataset
 from tests.logs import assert_same
 from tightrope import DataError, TightropeError, TrajectoryDataset
+from tightrope.base.warnings import caution
 
+NOTE = caution("assumed", "a note")
 LENGTHS = [2, 4, 1, 3]
 REWARDS = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]
 
@@ -29,7 +31,7 @@ def made(**changes):
         "actions": np.arange(10),
         "final_states": np.arange(8.0).reshape(4, 2),
         "episode_ids": ["a", "b", "c", "d"],
-        "notes": ("a note",),
+        "notes": (NOTE,),
     }
     return TrajectoryDataset(**(values | changes))
 
@@ -85,7 +87,7 @@ def test_take_repeats_and_reorders():
     assert part.final_states.tolist() == [[6, 7], [0, 1], [6, 7]]
     assert part.episode_ids.tolist() == ["d", "a", "d"]
     assert part.terminated.tolist() == [True, True, True]
-    assert (part.horizon, part.discount, part.notes) == (4, 0.5, ("a note",))
+    assert (part.horizon, part.discount, part.notes) == (4, 0.5, (NOTE,))
     assert part.returns.tolist() == [15.0, 2.0, 15.0]
 
 

@@ -12,7 +12,8 @@ import pytest
 import tightrope
 from tests.logs import POLICY, dataset
 from tightrope import Bound, Evaluation, Interval, TightropeError
-from tightrope.base.records import Overlap, Summary
+from tightrope.base.records import Influence, Overlap, Summary
+from tightrope.base.warnings import Caution, caution
 
 inf, nan = math.inf, math.nan
 BOUND = Bound(
@@ -23,7 +24,10 @@ BOUND = Bound(
     estimator="pdwis",
     method="bca",
     guarantee="approximate",
-    warnings=('low-overlap: 3 are worth 1.0; "quoted" and ≥ ünicode', "skew: left"),
+    warnings=(
+        caution("low-overlap", '3 are worth 1.0; "quoted" and ≥ ünicode', episodes=3, worth=1.0),
+        caution("skew", "left", skewness=-inf),
+    ),
     n_trajectories=3,
     n_resamples=2000,
     n_undefined=7,
@@ -45,7 +49,7 @@ SUMMARY = Summary(
     return_error=inf,
     actions="2 values",
     states="none",
-    notes=("incomplete: a note",),
+    notes=(caution("assumed", "a note"),),
 )
 OVERLAP = Overlap(
     effective_sample_size=(3.0, 1.5),
@@ -57,7 +61,7 @@ OVERLAP = Overlap(
     mean_ratio_evidence=inf,
     unlogged_mass=None,
     infinite_variance=True,
-    warnings=("one-trajectory: 90%",),
+    warnings=(caution("one-trajectory", "90%"),),
 )
 EVALUATION = Evaluation(
     bounds=(BOUND, replace(BOUND, value=-inf, warnings=())),
@@ -80,6 +84,8 @@ RECORDS = [
     replace(OVERLAP, pareto_k=0.3, unlogged_mass=0.0),
     EVALUATION,
     replace(EVALUATION, bounds=(), skipped=(), believe=(1, 0), true_value=None, settings={}),
+    Caution("mine", "of a bound of one's own", "bound", {"a": 0.5}),
+    Influence("nan", None, inf, 0.5, -inf),  # an episode may have such a name
 ]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import tightrope
 from tightrope.base.records import Bound, Overlap
+from tightrope.base.warnings import caution
 from tightrope.domains import small
 from tightrope.evaluation.advice import advise as full_advice
 from tightrope.evaluation.advice import spread_warning
@@ -17,7 +18,7 @@ PLAIN = tightrope.TrajectoryDataset(**STEPS)
 
 
 def bound(estimator, method, value, error, *warnings, guarantee="approximate", side="lower"):
-    told = tuple(f"{code}: why" for code in warnings)
+    told = tuple(caution(code, "why") for code in warnings)
     return Bound(value, side, 0.95, value + 1, estimator, method, guarantee, error, told, 100)
 
 
@@ -138,7 +139,7 @@ def test_skew_warns_on_the_unsafe_side_only_and_less_as_n_grows():
     def warns(influence, side="lower", second_order=False):
         return spread_warning(influence, 1.0, side, 0.95, second_order=second_order)
 
-    assert "-1.2" in warns(values)[0]
+    assert "-1.2" in warns(values)[0].text
     assert not warns(values, "upper")
     assert warns(-values, "upper")
     # Excess φ(z)(2z²+1)/6 · 1.1547/√n = 0.1268/√n; the line is 0.2 · 0.05 = 0.01, crossed at n = 161, and
@@ -160,7 +161,7 @@ def test_twenty_equal_rewards_are_no_certainty(method):
         eval_log_probs=np.log(np.full(20, 0.5)),
     )
     result = tightrope.evaluate(data, methods=[method, "betting"])
-    assert all(any(text.startswith("no-spread") for text in b.warnings) for b in result if b.method == method)
+    assert all(any(one.code == "no-spread" for one in b.warnings) for b in result if b.method == method)
     assert [result.bounds[index].method for index in result.believe] == ["betting"]
 
 
@@ -168,7 +169,7 @@ def test_evaluate_warns_on_left_skewed_weighted_returns():
     problem = small("decline")
     data = problem.mdp.simulate(problem.behavior, 200, rng=np.random.default_rng(0))
     result = tightrope.evaluate(data, problem.candidate, methods=["percentile"])
-    warned = {b.estimator: any(text.startswith("skew") for text in b.warnings) for b in result}
+    warned = {b.estimator: any(one.code == "skew" for one in b.warnings) for b in result}
     assert {name: warned[name] for name in ("is", "pdis", "wis", "pdwis")} == {
         "is": False,
         "pdis": False,

@@ -155,7 +155,7 @@ def test_incomplete_episode(flags):
     assert dropped.terminated.tolist() == [False, False]
     for data, done in ((kept, "taken to have ended for good"), (dropped, "left out")):
         (note,) = data.notes
-        assert re.search(rf"^(assumed|dropped): 1 of 3 episodes.*{done}", note)
+        assert re.search(rf"^(assumed|dropped): 1 of 3 episodes.*{done}", str(note))
         assert note in tightrope.lower_bound(data, POLICY, method="percentile", n_resamples=40).warnings
     complete = tightrope.read(columns(), incomplete="terminate")
     assert complete.notes == ()
@@ -308,4 +308,4 @@ def test_nothing_exact_after_dropping_episodes():
         tightrope.lower_bound(data, POLICY, estimator="is", method="betting")
     assumed = tightrope.read(short(), incomplete="terminate", reward_range=(-100, 100), horizon=3)
     told = tightrope.lower_bound(assumed, POLICY, estimator="is", method="betting").warnings
-    assert any(text.startswith("assumed") for text in told)
+    assert any(one.code == "assumed" for one in told)

@@ -10,6 +10,7 @@ from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound, Side
+from tightrope.base.warnings import Caution
 from tightrope.functional.engines import Replicates
 from tightrope.functional.values import SequentialValues, TrajectoryValues
 
@@ -23,7 +24,7 @@ class BootstrapBound(Protocol):
     needs: ClassVar[frozenset[Need]]
     second_order: ClassVar[bool]  # whether it corrects for skewness, to leading order
 
-    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
+    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound at level 1 − delta, and what to be told about it."""
         ...
 

@@ -18,6 +18,7 @@ from tightrope.base.errors import BoundError, PolicyError
 from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound, Guarantee, Side
+from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.model_bias.finite_model import Counts, count, logged_states, renumbered
 from tightrope.models import has_tabular
 from tightrope.models.tabular.model import numbered, policy_table
@@ -249,14 +250,15 @@ def _within(value: float, dataset: TrajectoryDataset, side: Side) -> float:
     return max(value, low) if side == "lower" else min(value, high)
 
 
-def _unvisited(taken: BoolArray, counts: Counts) -> list[str]:
-    missing = int((taken & (counts.visits == 0)).sum())
+def _unvisited(taken: BoolArray, counts: Counts) -> list[Caution]:
+    missing, possible = int((taken & (counts.visits == 0)).sum()), int(taken.sum())
     if not missing:
         return []
-    return [
-        f"unvisited: {missing} of the {int(taken.sum())} state-action pairs that the candidate may take were never "
-        "logged; they count as the worst possible"
-    ]
+    text = (
+        f"{missing} of the {possible} state-action pairs that the candidate may take were never logged; they count as "
+        "the worst possible"
+    )
+    return [caution("unvisited", text, missing=missing, possible=possible)]
 
 
 def _log_splits(k: Array) -> Array:

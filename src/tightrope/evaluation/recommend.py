@@ -16,6 +16,7 @@ import numpy as np
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, BehaviorCheck, Bound, Overlap, Side
+from tightrope.base.warnings import coded
 from tightrope.bounds import method as find_method
 from tightrope.estimators import Estimator
 from tightrope.estimators import estimator as find_estimator
@@ -58,7 +59,7 @@ def rules(problem: Problem, found: Overlap, side: Side, *, strict: bool) -> list
         exact = [Rule((Part("tdr", "betting"),)), Rule((Part("is", "betting"),)), Rule((Part("pdis", "betting"),))]
         return exact if data.return_range is not None or data.reward_range is None else [exact[0], *exact[:0:-1]]
     model = has_tabular(problem)
-    if any(warning.startswith("no-overlap") for warning in found.warnings):
+    if coded(found.warnings, "no-overlap"):
         return [Rule((Part("mb", "percentile"),), "there are no importance ratios, so it rests on the model alone")]
     last = [Part("wdr", "studentized")] if model else []
     weak = [Rule((part,)) for part in (*last, Part("pdwis", "studentized"))]
@@ -161,8 +162,7 @@ class Question:
 
     def _says(self, bound: Bound) -> bool:
         """Whether the bound says anything: it is finite, within what was declared, and its ratios may be right."""
-        mute = ("vacuous", "mean-ratio")
-        return bool(np.isfinite(bound.value)) and not any(text.startswith(mute) for text in bound.warnings)
+        return bool(np.isfinite(bound.value)) and not coded(bound.warnings, "vacuous", "mean-ratio")
 
 
 def _best(parts: Sequence[Bound], confidence: float) -> Bound:
@@ -184,7 +184,7 @@ def advice(made: Recommendation, exact: Bound | None, found: Overlap, n: int) ->
     bound = made.bound
     if bound is None:
         return f"These logs cannot answer: {made.why}."
-    if any(text.startswith("mean-ratio") for text in found.warnings):
+    if coded(found.warnings, "mean-ratio"):
         return (
             "These logs cannot answer: the importance ratios do not average to 1, so the behaviour probabilities are "
             "wrong or the episodes that matter are missing. Check the behaviour probabilities."
