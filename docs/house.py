@@ -16,28 +16,32 @@ from typing import NamedTuple
 DOCS = Path(__file__).parent
 PICTURE = DOCS / "house.svg"
 
-LEFT, COLUMN, SHAFT = 176, 214, 54
-WIDTH, MARGIN = 1252, 24
+LEFT, COLUMN, SHAFT = 112, 160, 50
+WIDTH, MARGIN, SHEET = 942, 14, 62
 
 # Room: its first column, how many it spans, and what it is.
 ROOMS = {
-    "cli": (0, 4, "The command line: reads options and logs (1), calls, prints (7)."),
+    "cli": (0, 4, "The command line: reads options and logs (1), prints (7)."),
     "studies": (0, 4, "The same calls on thousands of data sets with known values."),
     "api": (0, 4, "What Python calls: evaluate, lower_bound, … (from 2 to 6)."),
     "report": (0, 2, "The record as page, table, frame or figure. Computes nothing."),
-    "evaluation": (2, 2, "Overlap, checks, which bound to believe, the verdict."),
-    "adapters": (0, 1, "Other libraries' policies, and policies in files."),
-    "behaviors": (1, 1, "The logging policy, estimated where it was not logged."),
-    "estimators": (2, 1, "What is summed over episodes: IS, WIS, MB, DR, …"),
-    "bounds": (3, 1, "Approximate from replicates, exact from values and a range."),
-    "io": (0, 1, "Files, frames and buffers to episodes, and back."),
-    "domains": (1, 1, "Processes whose true values are known."),
-    "models": (2, 1, "Models of the process: tabular, linear, given, …"),
-    "functional": (3, 1, "The one idea: weights in, values out. Resampling."),
-    "base": (0, 4, "What every room shares: dataset, policy, ratios, problem, record."),
+    "evaluation": (
+        2,
+        2,
+        "Overlap, checks, which bound to believe and why, the verdict.",
+    ),
+    "adapters": (0, 1, "Policies of other libraries, policies in files."),
+    "behaviors": (1, 1, "The logging policy, if nobody logged it."),
+    "estimators": (2, 1, "What is summed: IS, WIS, MB, DR, …"),
+    "bounds": (3, 1, "Approximate from replicates, exact from values."),
+    "io": (0, 1, "Files and frames to episodes."),
+    "domains": (1, 1, "Processes with known values."),
+    "models": (2, 1, "Of the process: tabular, linear, …"),
+    "functional": (3, 1, "Weights in, values out: the one idea."),
+    "base": (0, 4, "What all rooms share: dataset, policy, ratios, problem, record."),
 }
 STOPS = ["io", "base", "estimators", "functional", "bounds", "evaluation", "report"]
-HEIGHTS = [46, 46, 46, 70, 100, 84, 88]  # of the layers, from the top
+HEIGHTS = [44, 44, 44, 84, 104, 84, 86]  # of the layers, from the top
 GAPS = [12, 12, 30, 34, 42, 34, 0]  # below them
 
 STYLE = """
@@ -47,17 +51,17 @@ STYLE = """
     svg { --page: #15191f; --room: #20262e; --edge: #46515e; --text: #e8ebef;
           --soft: #a5b0bd; --row: #f3a55b; --policy: #85b7f7; } }
   text { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif;
-         font-size: 13px; fill: var(--soft); }
+         font-size: 14px; fill: var(--soft); }
   .page { fill: var(--page); }
   .room { fill: var(--room); stroke: var(--edge); stroke-width: 1.2; }
-  .name { font-size: 16px; font-weight: 650; fill: var(--text); }
+  .name { font-size: 17px; font-weight: 650; fill: var(--text); }
   .way { fill: none; stroke: var(--row); stroke-width: 2.6; stroke-linejoin: round; }
   .by { fill: none; stroke: var(--policy); stroke-width: 2.2; stroke-dasharray: 6 5; }
   .help { fill: none; stroke: var(--soft); stroke-width: 1.4; stroke-dasharray: 2 4; }
   .stop { fill: var(--row); }
   .number { font-size: 13px; font-weight: 700; fill: var(--page); text-anchor: middle; }
-  .what { font-style: italic; fill: var(--row); }
-  .whose { font-style: italic; fill: var(--policy); }
+  .what { font-size: 13px; font-style: italic; fill: var(--row); }
+  .whose { font-size: 13px; font-style: italic; fill: var(--policy); }
   .layer { text-anchor: middle; }
   .sheet { fill: var(--room); stroke: var(--edge); stroke-width: 1.2; }
   .thing { font-weight: 650; fill: var(--text); text-anchor: middle; }
@@ -105,7 +109,7 @@ def layers() -> list[list[str]]:
 
 def places() -> dict[str, Box]:
     """Where each room is."""
-    boxes, top = {}, 58.0
+    boxes, top = {}, 52.0
     for rooms, height, gap in zip(layers(), HEIGHTS, GAPS, strict=True):
         for room in rooms:
             first, span, _ = ROOMS[room]
@@ -133,7 +137,7 @@ def draw() -> str:
         "</defs>",
         f'<rect class="page" width="{WIDTH}" height="{height:g}" rx="14"/>',
         f'<text x="{LEFT}" y="34">A room imports from lower layers only.'
-        " The line is the way of one log row, from the file to the page.</text>",
+        " The line is the way of one log row.</text>",
     ]
     lines += [line for room, box in boxes.items() for line in _room(room, box)]
     lines += _layer_numbers(boxes)
@@ -168,22 +172,22 @@ def _room(room: str, box: Box) -> Iterator[str]:
     on_the_way = room in STOPS
     beside = span == 4 and room != "base"  # the words stand beside the name
     top = box.y + (46 if room == "base" else 28 if beside else 26)
-    left = box.x + (42 if on_the_way else 16)
+    left = box.x + (38 if on_the_way else 12)
     if on_the_way:
-        x, number = box.x + 22, STOPS.index(room) + 1
+        x, number = box.x + 20, STOPS.index(room) + 1
         yield f'<circle class="stop" cx="{x:g}" cy="{top - 5:g}" r="11"/>'
         yield f'<text class="number" x="{x:g}" y="{top - 0.5:g}">{number}</text>'
     yield f'<text class="name" x="{left:g}" y="{top:g}">{room}</text>'
-    for line, text in enumerate(wrap(words, 34 * span - 7)):
-        x, y = (left + 86, top) if beside else (box.x + 16, top + 23 + 17 * line)
+    for line, text in enumerate(wrap(words, 27 * span - 9)):
+        x, y = (left + 88, top) if beside else (box.x + 12, top + 22 + 18 * line)
         yield f'<text x="{x:g}" y="{y:g}">{escape(text)}</text>'
 
 
 def _layer_numbers(boxes: dict[str, Box]) -> Iterator[str]:
     for number, rooms in zip(range(len(layers()), 0, -1), layers(), strict=True):
         y = boxes[rooms[0]].level + 5
-        yield f'<text class="layer" x="{WIDTH - 26}" y="{y:g}">{number}</text>'
-    yield f'<text class="layer" x="{WIDTH - 26}" y="34">layer</text>'
+        yield f'<text class="layer" x="{WIDTH - 24}" y="{y:g}">{number}</text>'
+    yield f'<text class="layer" x="{WIDTH - 24}" y="34">layer</text>'
 
 
 def _line(points: str, kind: str = "way", tip: str = "tip") -> str:
@@ -197,51 +201,50 @@ def _label(x: float, y: float, text: str, kind: str = "what") -> str:
 def _sheet(y: float, name: str) -> Iterator[str]:
     """Something outside the house, at its left wall."""
     yield (
-        f'<path class="sheet" d="M{MARGIN} {y - 22:g}h66l14 14v30h-80z'
-        f' M{MARGIN + 66} {y - 22:g}v14h14"/>'
+        f'<path class="sheet" d="M{MARGIN} {y - 22:g}h{SHEET - 14}l14 14v30h-{SHEET}z'
+        f' M{MARGIN + SHEET - 14} {y - 22:g}v14h14"/>'
     )
-    yield f'<text class="thing" x="{MARGIN + 40}" y="{y + 10:g}">{name}</text>'
+    yield f'<text class="thing" x="{MARGIN + SHEET / 2:g}" y="{y + 10:g}">{name}</text>'
 
 
 def _way(boxes: dict[str, Box]) -> Iterator[str]:
     io, base, estimators = boxes["io"], boxes["base"], boxes["estimators"]
     functional, bounds = boxes["functional"], boxes["bounds"]
     evaluation, report = boxes["evaluation"], boxes["report"]
-    outside = MARGIN + 80
+    outside = MARGIN + SHEET
     shaft = estimators.x - SHAFT / 2
     inside = base.y + 20
     yield from _sheet(io.level, "logs")
     yield _line(f"M{outside} {io.level:g}H{io.x:g}")
-    yield _label(outside + 14, io.level - 8, "a row")
     yield _line(
         f"M{io.middle:g} {io.bottom:g}V{inside:g}H{shaft:g}"
         f"V{estimators.level:g}H{estimators.x:g}"
     )
-    yield _label(io.middle - 82, io.bottom + 22, "an episode")
-    yield _label(shaft - 170, inside + 17, "logs with a candidate")
+    yield _label(io.middle - 84, io.bottom + 22, "an episode")
+    yield _label(shaft - 156, inside + 17, "logs with a candidate")
     corridor = (estimators.bottom + functional.y) / 2
-    down = functional.x + 60
+    down = functional.x + 36
     yield _line(
         f"M{estimators.middle:g} {estimators.bottom:g}V{corridor:g}H{down:g}"
         f"V{functional.y:g}"
     )
-    yield _label(estimators.middle + 10, corridor - 5, "columns to be summed")
-    up = functional.right - 60
+    yield _label(estimators.middle + 8, corridor - 5, "columns")
+    up = functional.right - 26
     yield _line(f"M{up:g} {functional.y:g}V{bounds.bottom:g}")
-    yield _label(up - 78, corridor + 5, "replicates")
+    yield _label(up - 80, corridor + 5, "replicates")
     yield _line(f"M{estimators.right:g} {estimators.level:g}H{bounds.x:g}")
-    yield _label(estimators.right + 5, estimators.level - 8, "values")
+    yield _label(estimators.right + 3, estimators.level - 8, "values")
     yield _line(f"M{bounds.middle:g} {bounds.y:g}V{evaluation.bottom:g}")
     yield _label(bounds.middle + 10, bounds.y - 13, "a bound")
     yield _line(f"M{evaluation.x:g} {evaluation.level:g}H{report.right:g}")
-    yield _label(report.right + 5, evaluation.level - 8, "record")
+    yield _label(report.right + 3, evaluation.level - 8, "record")
     yield from _sheet(report.level, "page")
     yield _line(f"M{report.x:g} {report.level:g}H{outside}")
 
 
 def _policy(boxes: dict[str, Box]) -> Iterator[str]:
     adapters, base = boxes["adapters"], boxes["base"]
-    outside, shaft = MARGIN + 80, adapters.right + SHAFT / 2
+    outside, shaft = MARGIN + SHEET, adapters.right + SHAFT / 2
     yield from _sheet(adapters.level, "policy")
     yield _line(f"M{outside} {adapters.level:g}H{adapters.x:g}", "by", "policy-tip")
     yield _line(
