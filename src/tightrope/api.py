@@ -27,6 +27,7 @@ from tightrope.evaluation.behavior_check import check_behavior
 from tightrope.evaluation.details import details, subject
 from tightrope.evaluation.overlap import overlap, summarize
 from tightrope.evaluation.provenance import provenance
+from tightrope.evaluation.recommend import Question
 from tightrope.evaluation.settings import Options, Settings
 from tightrope.evaluation.verdict import verdict
 from tightrope.evaluation.work import Pair, Work, bounds_of, is_valid
@@ -35,8 +36,8 @@ from tightrope.models import Model, has_tabular
 from tightrope.models import model as find_model
 from tightrope.report.evaluation import Evaluation
 
-DEFAULT_ESTIMATOR = "pdwis"
-DEFAULT_METHOD = "studentized"  # of all, the nearest to its nominal error rate: docs/coverage.md
+DEFAULT_ESTIMATOR = "pdwis"  # of a point estimate, or where only a method is asked for
+DEFAULT_METHOD = "studentized"  # where only an estimator is asked for; the nearest to its nominal error rate
 DEFAULT_METHODS = ("percentile", "bca", "studentized", "betting")
 
 
@@ -72,46 +73,46 @@ def lower_bound(
     dataset: TrajectoryDataset,
     policy: Any = None,
     *,
-    estimator: str | Estimator = DEFAULT_ESTIMATOR,
-    method: str | Method = DEFAULT_METHOD,
+    estimator: str | Estimator | None = None,
+    method: str | Method | None = None,
     model: str | Model = "auto",
     **options: Unpack[Options],
 ) -> Bound:
     """A value that the candidate's true value exceeds with the given confidence.
 
-    ``policy=None`` uses the logs' ``eval_prob`` column; ``model`` is for mb, dr and wdr given by name. See ``Options``
-    for the other keywords.
+    Without an estimator and a method it is the recommended bound, as ``evaluate`` has it. ``policy=None`` uses the
+    logs' ``eval_prob`` column; ``model`` is for estimators with a model, given by name. See ``Options`` for the other
+    keywords.
     """
-    return _one(dataset, policy, "lower", find_estimator(estimator, model=model), method, Settings(**options))
+    return _one(dataset, policy, "lower", estimator, method, model, Settings(**options))
 
 
 def upper_bound(
     dataset: TrajectoryDataset,
     policy: Any = None,
     *,
-    estimator: str | Estimator = DEFAULT_ESTIMATOR,
-    method: str | Method = DEFAULT_METHOD,
+    estimator: str | Estimator | None = None,
+    method: str | Method | None = None,
     model: str | Model = "auto",
     **options: Unpack[Options],
 ) -> Bound:
     """A value that the candidate's true value stays below with the given confidence."""
-    return _one(dataset, policy, "upper", find_estimator(estimator, model=model), method, Settings(**options))
+    return _one(dataset, policy, "upper", estimator, method, model, Settings(**options))
 
 
 def interval(
     dataset: TrajectoryDataset,
     policy: Any = None,
     *,
-    estimator: str | Estimator = DEFAULT_ESTIMATOR,
-    method: str | Method = DEFAULT_METHOD,
+    estimator: str | Estimator | None = None,
+    method: str | Method | None = None,
     model: str | Model = "auto",
     **options: Unpack[Options],
 ) -> Interval:
     """A lower and an upper bound that hold together with the given confidence, half the error on each side."""
     settings = Settings(**options)
     each = replace(settings, confidence=(1 + settings.confidence) / 2)
-    chosen = find_estimator(estimator, model=model)
-    low, high = (_one(dataset, policy, side, chosen, method, each) for side in ("lower", "upper"))
+    low, high = (_one(dataset, policy, side, estimator, method, model, each) for side in ("lower", "upper"))
     return Interval(low, high, settings.confidence)
 
 
@@ -169,8 +170,14 @@ def evaluate(
                 skipped[pair[0].name, pair[1].name] = result
     if not bounds:
         raise _reasons(skipped)
-    text, believe = _believe(bounds, found, sides, dataset, strict)
-    why, improved = _believe(gained, found, sides, dataset, strict) if baseline else (text, ())
+    if estimators is None and methods is None:  # by a rule that was fixed before any reward was looked at
+        question = Question(problem, found, behavior, settings, model, strict=strict)
+        text, believe = question.use(bounds, sides)
+        why, improved = question.use(gained, sides, about="gain") if baseline else (text, ())
+        origins += [origins[0]] * (len(bounds) - len(origins))
+    else:  # of what was asked for
+        text, believe = _believe(bounds, found, sides, dataset, strict)
+        why, improved = _believe(gained, found, sides, dataset, strict) if baseline else (text, ())
     summary, check = summarize(dataset), next(iter(work.checks.values()), None)
     told = subject(bounds, believe)
     return Evaluation(
@@ -268,14 +275,21 @@ def _one(
     dataset: TrajectoryDataset,
     policy: Any,
     side: Side,
-    estimator: Estimator,
-    method: str | Method,
+    estimator: str | Estimator | None,
+    method: str | Method | None,
+    model: str | Model,
     settings: Settings,
 ) -> Bound:
-    pair = (estimator, find_method(method))
     with failing():
         problem = _problem(dataset, policy, settings.behavior)
-        (result,), _ = bounds_of(problem, overlap(problem), [pair], side, settings, check_behavior(problem))
+        found, behavior = overlap(problem), check_behavior(problem)
+        if estimator is None and method is None:
+            return Question(problem, found, behavior, settings, model).bound(side)
+        pair = (
+            find_estimator(DEFAULT_ESTIMATOR if estimator is None else estimator, model=model),
+            find_method(DEFAULT_METHOD if method is None else method),
+        )
+        (result,), _ = bounds_of(problem, found, [pair], side, settings, behavior)
     if isinstance(result, TightropeError):
         raise result
     return result

@@ -7,7 +7,7 @@ import pytest
 
 from tightrope.bounds import Betting
 from tightrope.bounds.exact import betting
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 BETS = [*np.geomspace(1e-4, 0.5, 24), *(1 - np.geomspace(0.4, 0.01, 8))]
 

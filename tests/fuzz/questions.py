@@ -113,10 +113,10 @@ def random_question(rng: Rng) -> Question:
             break
     episodes = with_rewards(rng, episodes)
     declared = bool(rng.random() < 0.85)
-    if not declared:
-        horizon = max(len(e.rewards) for e in episodes)
     if rng.random() < 0.06:
         episodes = _cut_off(rng, episodes)
+    if not declared:
+        horizon = max(len(e.rewards) for e in episodes)
     finals = kind == "finite" and bool(rng.random() < 0.3)
     question = Question(
         kind,

@@ -26,7 +26,7 @@ from tightrope.bounds.replicates.student_t import StudentT
 from tightrope.bounds.replicates.studentized import Studentized
 from tightrope.functional.engines import Replicates
 from tightrope.functional.resampling import draw_weights
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 EXACT = [name for name, method in METHODS.items() if is_exact(method)]
 APPROXIMATE = [name for name in METHODS if name not in EXACT]

@@ -13,7 +13,7 @@ from tightrope.base.problem import Problem
 from tightrope.bounds import BCa, Betting
 from tightrope.estimators import MB
 from tightrope.functional.engines import Replicates
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 from tightrope.models import GivenValues
 
 

@@ -194,9 +194,7 @@ class TrajectoryDataset:
 
     def steps_of(self, episodes: IntArray) -> IntArray:
         """Where the steps of the given episodes are, one episode after the other."""
-        lengths = self.lengths[episodes]
-        shift = self.offsets[episodes] - (np.cumsum(lengths) - lengths)
-        return np.repeat(shift, lengths) + np.arange(lengths.sum())
+        return steps_of(self.offsets, episodes)
 
     def pad(self, flat: Array, start: int, stop: int) -> Array:
         """Values of the steps of episodes start..stop as rows (stop - start, horizon), 0 after an episode's end.
@@ -329,3 +327,10 @@ class TrajectoryDataset:
     def _id(self, episode: int) -> Any:
         assert self.episode_ids is not None
         return self.episode_ids[episode]
+
+
+def steps_of(offsets: IntArray, episodes: IntArray) -> IntArray:
+    """Where the steps of the given episodes are in flat arrays, one episode after the other."""
+    lengths = offsets[1:][episodes] - offsets[:-1][episodes]
+    shift = offsets[:-1][episodes] - (np.cumsum(lengths) - lengths)
+    return np.repeat(shift, lengths) + np.arange(lengths.sum())

@@ -12,9 +12,9 @@ from tightrope.base.errors import BoundError, TightropeError, failing
 from tightrope.base.problem import Problem
 from tightrope.base.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side
 from tightrope.bounds import Method
-from tightrope.bounds.base import BootstrapBound, ExactBound, ProcessBound, is_exact, rank
+from tightrope.bounds.base import BootstrapBound, ExactBound, ProcessBound, is_exact, learns, rank
 from tightrope.estimators import ESTIMATORS, Estimator
-from tightrope.estimators.base import IndependentEstimator
+from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
 from tightrope.estimators.gain import possible_range, subject
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.evaluation.advice import spread_warning
@@ -23,6 +23,7 @@ from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Replicates, replicate
 from tightrope.functional.resampling import ModelBootstrap, scheme
 from tightrope.functional.statistic import FittedStatistic, standard_error
+from tightrope.functional.values import SequentialValues
 from tightrope.models import Model, SimulatedModel, is_discrete
 
 Pair = tuple[Estimator, Method]
@@ -60,7 +61,7 @@ def bounds_of(
 def is_valid(estimator: Estimator, method: Method) -> bool:
     """Whether the pair means something: exact bounds need independent values per trajectory, the robust one a model."""
     if isinstance(method, ProcessBound):
-        return not getattr(estimator, "uses_ratios", True)
+        return estimator.name == method.of
     return not is_exact(method) or isinstance(estimator, IndependentEstimator)
 
 
@@ -238,9 +239,14 @@ class Work:
                 "nothing exact can be said when episodes were left out for being cut off: which ones were may "
                 "depend on how they went. Declare a shorter horizon, or use a bootstrap method"
             )
-        sample = anchored.trajectory_values(self.problem, max_ratio=settings.max_ratio)
-        bound = max(0.0, method.lower(sample, delta=1 - settings.confidence, seed=settings.seed))
-        value = float(sample.origin + sample.sign * bound)
+        sample: SequentialValues
+        if learns(method) and isinstance(anchored, SequentialEstimator):
+            sample = anchored.sequential_values(self.problem)
+            bound = method.lower(sample, delta=1 - settings.confidence, seed=settings.seed)
+        else:
+            sample = anchored.trajectory_values(self.problem, max_ratio=settings.max_ratio)
+            bound = method.lower(sample, delta=1 - settings.confidence, seed=settings.seed)
+        value = float(sample.origin + sample.sign * max(0.0, bound))
         low, high = possible_range(estimator, data)
         value = max(value, low) if self.side == "lower" else min(value, high)  # what is declared is known as it is
         wrong = [text for text in self.found.warnings if text.startswith("mean-ratio")]
@@ -255,15 +261,20 @@ class Work:
             standard_error=standard_error(sample.values - sample.values.mean()),
             warnings=(*data.notes, *wrong, *self._out_of_range(estimator, sample.estimate, value)),
             n_trajectories=len(sample.values),
-            seed=settings.seed if method.name == "cut" else None,
+            seed=settings.seed if method.name in ("cut", "betting") else None,
             about=subject(estimator),
         )
 
     def _robust(self, estimator: Estimator, method: ProcessBound) -> Bound:
         if not is_valid(estimator, method):
-            raise BoundError(f"{method.name} bounds the value in a model; {estimator.name} is none. Use mb")
-        found = method.bound(self.problem, confidence=self.settings.confidence, side=self.side)
-        against = [text for text in self.check(estimator).warnings if text.startswith("model-contradicted")]
+            raise BoundError(f"{method.name} is a bound of {method.of}; got {estimator.name}")
+        settings = self.settings
+        found = method.bound(
+            self.problem, confidence=settings.confidence, side=self.side, seed=settings.seed, about=subject(estimator)
+        )
+        alone = not getattr(estimator, "uses_ratios", True)
+        told = self.check(estimator).warnings if alone else ()
+        against = [text for text in told if text.startswith("model-contradicted")]
         return replace(
             found, warnings=(*found.warnings, *against, *self._out_of_range(estimator, found.estimate, found.value))
         )
