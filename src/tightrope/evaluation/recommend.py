@@ -152,7 +152,7 @@ class Question:
             return ""
         end, old = ("floor", low) if side == "lower" else ("ceiling", high)
         return (
-            f" The declared {end} makes up most of the width: with {nearer:.4g} instead of {old:.4g} this bound would be "
+            f" The declared {end} dominates the width: with {nearer:.4g} instead of {old:.4g} this bound would be "
             f"{would.value:.4g}. If you know a nearer one (not because the logs hold none beyond), declare it: "
             "return_range, --return-range."
         )
