@@ -17,7 +17,7 @@ Rng = np.random.Generator
 ESTIMATORS = ("is", "pdis", "wis", "pdwis")
 MODEL_BASED = ("dr", "wdr", "mb")
 APPROXIMATE = ("percentile", "bca", "basic", "studentized", "t")
-EXACT = ("hoeffding", "empirical-bernstein", "anderson", "cut", "betting")
+EXACT = ("hoeffding", "empirical-bernstein", "anderson", "cut", "betting", "betting-mixture")
 
 
 @dataclass(frozen=True)

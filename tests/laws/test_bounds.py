@@ -19,7 +19,17 @@ from tests.laws.laws import logs
 from tests.oracle import Episode, mdps
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
-from tightrope.bounds import METHODS, Anderson, Basic, BCa, Betting, EmpiricalBernstein, Hoeffding, Percentile
+from tightrope.bounds import (
+    METHODS,
+    Anderson,
+    Basic,
+    BCa,
+    Betting,
+    BettingMixture,
+    EmpiricalBernstein,
+    Hoeffding,
+    Percentile,
+)
 from tightrope.bounds.base import is_exact, rank
 from tightrope.bounds.exact.cut import CUT
 from tightrope.bounds.replicates.student_t import StudentT
@@ -183,14 +193,14 @@ def wealth(values, m):
 @pytest.mark.parametrize(
     "values", [VALUES, [0.0, 0.0, 5.0], np.full(30, 2.0), [3.0]], ids=["gamma", "one", "flat", "n1"]
 )
-def test_betting_stops_where_wealth_does(values):
-    bound = Betting().lower(sample(values), delta=DELTA, seed=0)
+def test_a_mixture_of_bets_stops_where_wealth_does(values):
+    bound = BettingMixture().lower(sample(values), delta=DELTA, seed=0)
     assert 0 < bound < np.mean(values)
     assert wealth(values, bound) >= (1 / DELTA) * (1 - 1e-9)
     assert wealth(values, bound * (1 + 1e-6)) < 1 / DELTA
 
 
-def test_betting_is_a_supermartingale_in_the_sample():
+def test_a_mixture_of_bets_is_a_supermartingale_in_the_sample():
     """Against the true mean the expected wealth is one, whatever the distribution: enumerate a two-point one."""
     p, high, n = 0.3, 4.0, 6
     total = sum(stats.binom.pmf(k, n, p) * wealth([high] * k + [0.0] * (n - k), p * high) for k in range(n + 1))

@@ -80,7 +80,14 @@ def _listed(problem: Problem, ratios: Array) -> Choices | None:
     possible = others > 0
     taken = np.searchsorted(columns, data.actions)
     reach = np.divide(probs, others, out=np.zeros_like(probs), where=possible)
-    _check(problem, ratios, reach[np.arange(len(taken)), taken], "the behaviour policy given says otherwise")
+    said = reach[np.arange(len(taken)), taken]
+    apart = np.flatnonzero(np.abs(ratios - said) > AGREE * np.maximum(ratios, said))
+    if len(apart):  # then nobody knows the ratios of other actions either
+        step = int(apart[0])
+        raise BoundError(
+            f"{data.where(step)} has an importance ratio of {ratios[step]:.6g} by its logged probabilities, and of "
+            f"{said[step]:.6g} by the behaviour policy given; mend the probabilities or the policy"
+        )
     return Choices(np.where(possible, probs, 0.0), np.where(possible, np.maximum(reach, TINY), 0.0), taken, ratios)
 
 
@@ -100,7 +107,8 @@ def _gaussian(problem: Problem, ratios: Array) -> Choices | None:
     apart = candidate.mean(lent(data.states), lent(data.times)) - behavior.mean(lent(data.states), lent(data.times))
     apart = np.asarray(apart, dtype=np.float64).reshape(data.n_steps, -1)
     squares = np.einsum("ij,ij->i", apart, np.linalg.solve(wider, apart.T).T)
-    reach = np.exp(candidate.max_log_density - behavior.max_log_density + 0.5 * squares)
+    with np.errstate(over="ignore"):  # no ceiling that a float64 holds
+        reach = np.exp(candidate.max_log_density - behavior.max_log_density + 0.5 * squares)
     _check(problem, ratios, reach, "the policies' densities say otherwise")
     return _one(ratios, reach)
 

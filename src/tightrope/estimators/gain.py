@@ -127,10 +127,6 @@ class GainValues:
         """The mean, mapped back."""
         return self.origin + self.sign * float(self.values.mean())
 
-    def ranked(self) -> IntArray:
-        """As the values have it."""
-        return self.of.ranked()
-
     def unit(self, past: IntArray) -> float:
         """As the values have it."""
         return self.of.unit(past)

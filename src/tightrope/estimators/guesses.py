@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.problem import Problem
 from tightrope.estimators.base import Anchor
 from tightrope.estimators.choices import Choices
-from tightrope.models import Model, has_tabular, prepared_model
+from tightrope.models import Model, TabularModel, has_tabular, model, model_key, prepared_model
 from tightrope.models.base import ActionValuedModel, PreparedModel
 
 Blocks = Sequence[tuple[IntArray, IntArray]]  # episodes to learn from, episodes to tell
@@ -26,18 +27,47 @@ class Guesses(Protocol):
         ...
 
 
-def guesses(chosen: str | Model, problem: Problem, anchor: Anchor, known: Choices) -> Guesses:
-    """The guesses of a model; without one, or where "auto" finds none that fits, of the time alone."""
+def guesses(chosen: str | Model, problem: Problem, anchor: Anchor, known: Choices, *, exact: bool) -> Guesses:
+    """The guesses of a model; without one, or where "auto" finds none that fits, of the time alone.
+
+    ``exact`` refuses models that look at more than the episodes they are fitted to.
+    """
+    data, n_choices = problem.dataset, known.probs.shape[1]
     if isinstance(chosen, str) and (chosen == "none" or (chosen == "auto" and not _fits(problem, known))):
-        return TimeGuesses(problem.dataset, known.probs.shape[1])
-    prepared = prepared_model(chosen, problem, anchor)
+        return TimeGuesses(data, n_choices)
+    key = ("settled", model_key(chosen), anchor)
+    settled = problem.once(key, lambda: (chosen, _settled(chosen, problem, anchor)))[1]
+    prepared = prepared_model(settled, problem, anchor)
+    found = model(settled, problem)
+    if exact and not _learns_from_the_past(found, prepared):
+        raise BoundError(
+            "an exact bound with tdr needs a model that is fitted to earlier episodes and looks at no others, not even "
+            f'for a range or a set of states; {found.name} does. Use model="tabular" (with n_states, if it is '
+            'smoothed), values that you give, or model="none"'
+        )
     if isinstance(prepared, ActionValuedModel) and known.are_actions:
-        return ActionGuesses(prepared, problem.dataset.n_trajectories)
-    return StateGuesses(prepared, problem.dataset, known.probs.shape[1])
+        return ActionGuesses(prepared, data.n_trajectories, n_choices)
+    return StateGuesses(prepared, data, n_choices)
 
 
 def _fits(problem: Problem, known: Choices) -> bool:
     return has_tabular(problem) and known.are_actions
+
+
+def _settled(chosen: str | Model, problem: Problem, anchor: Anchor) -> str | Model:
+    """The model with nothing left to take from all logs at once, as the lowest reward for what was never seen."""
+    data, found, side = problem.dataset, model(chosen, problem), 0 if anchor == "low" else 1
+    if not isinstance(found, TabularModel) or found.unseen_reward is not None:
+        return chosen
+    if data.step_range is not None and np.isfinite(data.step_range[side]):
+        return chosen
+    assert data.value_range is not None
+    return replace(found, unseen_reward=data.value_range[side] / float(data.discounts.sum()))
+
+
+def _learns_from_the_past(chosen: Model, prepared: PreparedModel) -> bool:
+    smoothed = isinstance(chosen, TabularModel) and chosen.smoothing > 0 and chosen.n_states is None
+    return isinstance(prepared, ActionValuedModel) and not smoothed
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +79,10 @@ class TimeGuesses:
 
     def of(self, blocks: Blocks) -> list[Array]:
         """The same for every choice."""
-        data = self.data
-        to_come = np.zeros(data.n_steps)
-        later = data.discounts[data.times] * data.rewards
-        ends = np.repeat(np.append(0.0, np.cumsum(later))[data.offsets[1:]], data.lengths)
-        past = np.append(0.0, np.cumsum(later))[:-1]
-        scale = data.discounts[data.times]
-        np.divide(ends - past, scale, out=to_come, where=scale > 0)
-        parts = []
+        from tightrope.estimators.tether_kernels import returns_to_come
+
+        data, parts = self.data, []
+        to_come = returns_to_come(data.offsets, data.rewards, data.discount)
         for taught, told in blocks:
             steps = data.steps_of(taught)
             sums = np.bincount(data.times[steps], weights=to_come[steps], minlength=data.horizon)
@@ -72,13 +98,18 @@ class ActionGuesses:
 
     prepared: ActionValuedModel
     n_trajectories: int
+    n_choices: int
 
     def of(self, blocks: Blocks) -> list[Array]:
-        """Of all models at once."""
+        """Of all models at once; actions that neither policy lists are no choices."""
         weights = np.zeros((len(blocks), self.n_trajectories))
         for row, (taught, _) in zip(weights, blocks, strict=True):
             row[taught] = 1.0
-        return self.prepared.action_values(weights, [told for _, told in blocks])
+        tables = self.prepared.action_values(weights, [told for _, told in blocks])
+        short = next((table.shape for table in tables if table.ndim != 2 or table.shape[1] < self.n_choices), None)
+        if short:
+            raise TightropeError(f"the model's action values have shape {short}; {self.n_choices} actions expected")
+        return [np.ascontiguousarray(table[:, : self.n_choices]) for table in tables]
 
 
 @dataclass(frozen=True, eq=False)

@@ -184,9 +184,7 @@ def missing_range(data: TrajectoryDataset, anchor: Anchor) -> str:
     end = (data.value_range or (-np.inf, np.inf))[0 if anchor == "low" else 1]
     if not np.isfinite(end):
         return "reward_range or return_range (read(reward_range=...), --reward-range)"
-    if data.horizon_declared or IS()._needs_no_horizon(data):
-        return ""
-    return "horizon (read(horizon=...), --horizon)"
+    return "" if data.horizon_declared else "horizon (read(horizon=...), --horizon)"
 
 
 def _option(name: str) -> str:

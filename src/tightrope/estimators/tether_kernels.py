@@ -35,11 +35,12 @@ def tethered_values(
             if weight > 0.0:
                 sure = max(0.0, earned + lowest_reward * shrink * rest[t] - floor) if lowest_reward > -math.inf else 0.0
                 mean, most, chosen = 0.0, 0.0, 0.0
-                for a in range(q_values.shape[1]):
+                for a in range(probs.shape[1]):
                     if reach[step, a] > 0.0:
                         g = min(max(earned + shrink * q_values[row, a] - floor, sure), width) - sure
                         mean += probs[step, a] * g
-                        most = max(most, reach[step, a] * g)
+                        if g > 0.0:  # a ratio without a ceiling times nothing is nothing
+                            most = max(most, reach[step, a] * g)
                         if a == taken[step]:
                             chosen = g
                 danger, following = max(0.0, most - mean), weight * ratios[step]
@@ -57,3 +58,13 @@ def tethered_values(
             row += 1
         for k in range(len(tethers)):
             values[episode, k] = max(x[k] + weight * (earned - floor), -tethers[k])  # rounding alone could go below
+
+
+@compiled
+def returns_to_come(offsets: Any, rewards: Any, discount: Any) -> Any:
+    """The discounted return from each step to its episode's end, (N,); an episode's own rewards and no others."""
+    result = rewards.copy()
+    for episode in range(len(offsets) - 1):
+        for step in range(offsets[episode + 1] - 2, offsets[episode] - 1, -1):
+            result[step] += discount * result[step + 1]
+    return result

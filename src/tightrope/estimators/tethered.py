@@ -20,7 +20,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
-from tightrope.base.errors import BoundError
+from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.problem import Problem
 from tightrope.estimators.base import Anchor
 from tightrope.estimators.choices import Choices, choices
@@ -40,8 +40,10 @@ SHARE = 0.5  # of sd·√n: a longer tether would let single episodes skew the m
 class TDR:
     """Tethered doubly robust: unbiased with any model, and never below the floor by more than C.
 
-    ``tether`` is C as a multiple of the mean of return − floor; None chooses it from the data. With
-    ``model="none"`` the guess is the mean return still to come at each time, which needs no states.
+    ``tether`` is C as a multiple of the mean of return − floor; None chooses it from the data, and exact bounds always
+    choose it themselves. With ``model="none"`` the guess is the mean return still to come at each time, which needs no
+    states. ``max_step_ratio`` says of every action that the candidate could take, logged or not, that its ratio is no
+    larger: none that the behaviour policy never takes.
     """
 
     name: ClassVar[str] = "tdr"
@@ -52,6 +54,16 @@ class TDR:
     tether: float | None = None
     max_step_ratio: float | None = None  # declared, where the behaviour policy itself is not known
     anchor: Anchor = "low"
+
+    def __post_init__(self) -> None:
+        if self.folds < 2:
+            raise TightropeError(f"folds is {self.folds}; cross-fitting needs at least 2")
+        if self.tether is not None and not self.tether >= 0:
+            raise TightropeError(f"tether is {self.tether!r}; give a number ≥ 0, or None to choose it from the data")
+        if self.max_step_ratio is not None and not 1 <= self.max_step_ratio < np.inf:
+            raise TightropeError(
+                f"max_step_ratio is {self.max_step_ratio!r}; ratios average to 1, so give a finite number ≥ 1"
+            )
 
     def anchored(self, anchor: Anchor) -> Self:
         """Count from the floor ("low") or from the ceiling ("high")."""
@@ -87,7 +99,7 @@ class TDR:
     def trajectory_values(self, problem: Problem, *, max_ratio: float | None) -> TrajectoryValues:
         """Values for other exact bounds: a random half of the episodes, told by what the other half taught."""
         game, n = self.sequential_values(problem), problem.dataset.n_trajectories
-        order = game.ranked()[np.random.default_rng(n).permutation(n)]
+        order = np.random.default_rng(n).permutation(n)  # of places in the logs: sorted episodes are not independent
         taught, told = order[: n // 2], order[n // 2 :]
         tethers = np.unique(GRID * game.unit(taught)) if len(taught) else np.zeros(1)
         within = game.learned([(taught[::2], taught[1::2])], tethers)[0] if len(taught) > 1 else np.zeros((1, 1))
@@ -109,7 +121,7 @@ class TDR:
                 "(--reward-range, --return-range); dr does without"
             )
         known = choices(problem, self.max_step_ratio, exact=exact)
-        return TetheredValues(self, data, known, guesses(self.model, problem, self.anchor, known), exact)
+        return TetheredValues(self, data, known, guesses(self.model, problem, self.anchor, known, exact=exact), exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,13 +171,11 @@ class TetheredValues:
         """Rewards, counted so that more is better for the side of the bound."""
         return self.sign * self.data.rewards
 
-    def ranked(self) -> IntArray:
-        """By what importance sampling makes of them, then by return and length."""
-        weighed = self.learned([(np.arange(0), np.arange(self.data.n_trajectories))], np.zeros(1))[0][:, 0]
-        return np.lexsort((self.data.lengths, self.data.returns, weighed))
-
     def unit(self, past: IntArray) -> float:
-        """The mean distance of the return from the end that values are counted from, and some of the range at least."""
+        """The mean distance of the return from the end that values are counted from, and some of the range at least.
+
+        What was cut off may lie beyond that end.
+        """
         low, high = self.data.value_range or (-np.inf, np.inf)
         least = LEAST * (high - low) if np.isfinite(high - low) else 0.0
         return max(float((self.sign * (self.data.returns[past] - self.origin)).mean()), least) if len(past) else least

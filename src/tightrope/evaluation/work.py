@@ -25,7 +25,7 @@ from tightrope.functional.engines import Replicates, replicate
 from tightrope.functional.resampling import ModelBootstrap, scheme
 from tightrope.functional.statistic import FittedStatistic, standard_error
 from tightrope.functional.values import SequentialValues
-from tightrope.models import Model, SimulatedModel, is_discrete
+from tightrope.models import Model, SimulatedModel, has_tabular
 
 Pair = tuple[Estimator, Method]
 
@@ -322,9 +322,9 @@ class Work:
         but for what it has not seen: standard errors then say little, and what builds on them errs more often.
         """
         corrects = hasattr(estimator, "model") and getattr(estimator, "uses_ratios", True)
-        if not (self.check_models and corrects and is_discrete(self.problem)) or method.name == "percentile":
+        if not (self.check_models and corrects and has_tabular(self.problem)) or method.name == "percentile":
             return ()
-        if not self.check(estimator).residue_free:
+        if estimator.model == "none" or not self.check(estimator).residue_free:  # type: ignore[attr-defined]
             return ()
         text = (
             "nothing happens by chance in these logs, so corrections of the model are rare jumps; studentized and bca "

@@ -38,10 +38,6 @@ class SequentialValues(Protocol):
         """Their mean, mapped back to the value's scale."""
         ...
 
-    def ranked(self) -> IntArray:
-        """The episodes in an order that does not depend on how the logs list them, as far as values tell them apart."""
-        ...
-
     def unit(self, past: IntArray) -> float:
         """What the lengths of tethers are multiples of, from these episodes; 0: no tether makes a difference."""
         ...
@@ -70,10 +66,6 @@ class TrajectoryValues:
     def estimate(self) -> float:
         """The mean, mapped back to the value's scale."""
         return self.origin + self.sign * float(self.values.mean())
-
-    def ranked(self) -> IntArray:
-        """Sorted by value."""
-        return np.argsort(self.values, kind="stable")
 
     def unit(self, past: IntArray) -> float:
         """Values ≥ 0 need no tether."""

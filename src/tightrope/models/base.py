@@ -89,6 +89,9 @@ class ActionValuedModel(Protocol):
 
     def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
         """q̂_t(S_t, a) in the model of each row of weights (rows, n), for every action a and each step of the episodes
-        wanted of that row, one episode after the other: (steps, actions) for each row. Without any weight: zeros.
+        wanted of that row, one episode after the other: (steps, actions) for each row. What needs a fit is 0 where
+        nothing has weight.
+
+        The model of a row is made of the episodes with weight alone: what others hold must not change a bit of it.
         """
         ...

@@ -39,16 +39,28 @@ class Betting:
 
     def lower(self, sample: SequentialValues, *, delta: float, seed: int) -> float:
         """The lower bound on the mean."""
-        n_orders = ORDERS if len(sample.values) <= MANY else ORDERS // 2
-        ranked, rng = sample.ranked(), np.random.default_rng([seed, len(sample.values)])
-        games = [_play(sample, ranked[rng.permutation(len(ranked))], delta) for _ in range(n_orders)]
-        values, bets, stakes, tethers = (np.stack(parts) for parts in zip(*games, strict=True))
+        values, bets, stakes, tethers = games(sample, delta, seed)
         top = float(values.max())
         if top <= 0:
             return 0.0
         from tightrope.bounds.exact import planning_kernels as kernels
 
-        return float(kernels.largest_mean(values, bets, stakes, tethers, float(np.log(1 / delta)), top))
+        with np.errstate(over="ignore"):
+            found = kernels.largest_mean(values / top, bets * top, stakes, tethers / top, float(np.log(1 / delta)))
+        return float(found * top)
+
+
+def games(sample: SequentialValues, delta: float, seed: int) -> tuple[Array, Array, Array, Array]:
+    """X, λ, the largest stake and C of every episode in each order, (orders, n) each.
+
+    Orders shuffle the places of episodes in the logs, never their ranks: a fixed seed would then tell in which order
+    small and large values come, and what is known beforehand is no game.
+    """
+    rng, n = np.random.default_rng([seed, len(sample.values)]), len(sample.values)
+    n_orders = ORDERS if n <= MANY else ORDERS // 2
+    played = [_play(sample, rng.permutation(n), delta) for _ in range(n_orders)]
+    values, bets, stakes, tethers = (np.stack(parts) for parts in zip(*played, strict=True))
+    return values, bets, stakes, tethers
 
 
 def block_edges(n: int) -> list[int]:
@@ -72,9 +84,12 @@ def _play(sample: SequentialValues, order: IntArray, delta: float) -> tuple[Arra
     stakes[: edges[1]] = min(0.5, float(np.sqrt(2 * np.log(1 / delta) / (3 * n))))  # nothing to plan on yet
     for start, stop in pairwise(edges[1:]):
         past = table[:start] if start <= MOST_PAST else table[np.linspace(0, start - 1, MOST_PAST).astype(np.int64)]
-        reached, planned = kernels.plans(_alike(past, tethers), tethers, target, PSEUDO, MOST_STAKE)
+        size = np.ldexp(1.0, int(np.frexp(np.abs(past).max())[1]) - 1)  # squares of values need not fit a float64
+        alike = _alike(past / size, tethers / size)
+        reached, planned = kernels.plans(alike, tethers / size, target, PSEUDO, MOST_STAKE)
         best = int(np.argmax(reached >= reached.max() - RESOLVED * np.abs(reached).max()))
-        chosen[start:stop], bets[start:stop] = best, planned[best]
+        with np.errstate(over="ignore"):
+            chosen[start:stop], bets[start:stop] = best, planned[best] / size
     return table[np.arange(n), chosen], bets, stakes, tethers[chosen]
 
 

@@ -10,12 +10,13 @@ import numpy as np
 from tightrope.base.compiled import compiled
 
 CLOSE = 1e-10  # how close Newton's steps come
+LEAST = 1e-30  # of the largest value: a bound below it is 0
 
 
 @compiled
 def best_bet(values: Any, pseudo: Any, floor: Any, m: Any, most: Any, guess: Any) -> Any:
     """The λ in [0, most] that maximises the mean of log(1 + λ(x − m)), with one more value at the floor of weight
-    ``pseudo``; that mean, and minus its derivative by m.
+    ``pseudo``; that mean, and minus its derivative by m, where most is a share of 1/(m − floor).
     """
     total, drift = len(values) + pseudo, pseudo * (floor - m)
     for x in values:
@@ -40,10 +41,11 @@ def best_bet(values: Any, pseudo: Any, floor: Any, m: Any, most: Any, guess: Any
         if abs(step - bet) <= CLOSE * most:
             break
         bet = step
-    growth, fall = pseudo * math.log(1.0 + bet * (floor - m)), pseudo / (1.0 + bet * (floor - m))
+    capped = bet >= most * (1.0 - CLOSE)  # then the bet itself falls with m
+    growth, fall = pseudo * math.log(1.0 + bet * (floor - m)), 0.0 if capped else pseudo / (1.0 + bet * (floor - m))
     for x in values:
         growth += math.log(1.0 + bet * (x - m))
-        fall += 1.0 / (1.0 + bet * (x - m))
+        fall += ((x - floor) / (m - floor) if capped else 1.0) / (1.0 + bet * (x - m))
     return bet, growth / total, bet * fall / total
 
 
@@ -67,7 +69,7 @@ def plan(values: Any, pseudo: Any, tether: Any, target: Any, stake: Any) -> Any:
         step = m + (growth - target) / fall if fall > 0.0 else low
         if step <= low or step >= high:
             step = 0.5 * (low + high)
-        if abs(step - m) <= CLOSE * (mean + tether):
+        if abs(step - m) <= CLOSE * (m + tether):
             break
         m = step
     return m, bet
@@ -105,9 +107,11 @@ def log_wealth(values: Any, bets: Any, stakes: Any, tethers: Any, m: Any) -> Any
 
 
 @compiled
-def largest_mean(values: Any, bets: Any, stakes: Any, tethers: Any, target: Any, top: Any) -> Any:
-    """The largest m in (0, top) whose wealth is at least exp(target), from below; 0 if there is none."""
-    low, high, m = 0.0, top, 0.25 * top
+def largest_mean(values: Any, bets: Any, stakes: Any, tethers: Any, target: Any) -> Any:
+    """The largest m in (0, 1) whose wealth is at least exp(target), from below, for values of at most 1; 0 if there is
+    none above ``LEAST``.
+    """
+    low, high, m = 0.0, 1.0, 0.25
     nudge = CLOSE
     for _ in range(200):
         wealth, fall = log_wealth(values, bets, stakes, tethers, m)
@@ -117,12 +121,12 @@ def largest_mean(values: Any, bets: Any, stakes: Any, tethers: Any, target: Any,
             high = m
         step = m + (wealth - target) / fall if fall > 0.0 else low
         if step <= low or step >= high:
-            step = 0.5 * (low + high)
+            step = 0.5 * (low + high) if low > 0.0 else 0.1 * high
         if abs(step - m) <= CLOSE * m:
             if wealth >= target:
                 break
             step, nudge = m * (1.0 - nudge), 2.0 * nudge  # Newton's steps came from above: the bound must lie below
-        if high <= CLOSE * top:
+        if high <= LEAST:
             break
         m = step
     return low

@@ -163,7 +163,8 @@ class TabularData:
                 for lane, table in enumerate(tables):
                     now = orders[lane][edges[lane][t] : edges[lane][t + 1]]
                     table[now] = by_state[states[parts[lane][now]], :, lane]
-            results += [table if weights[rows.start + lane].any() else 0.0 * table for lane, table in enumerate(tables)]
+            taught = weights[rows].sum(axis=1) > 0
+            results += [table if taught[lane] else np.zeros_like(table) for lane, table in enumerate(tables)]
         return results
 
     @cached_property
