@@ -21,7 +21,7 @@ class Mutant:
     """A mistake that somebody could make."""
 
     mistake: str  # in words; no two alike
-    where: str  # Class.method, function or CONSTANT
+    where: str  # Class.method, function or CONSTANT; after "cli/logs.py:" where two files have one of that name
     find: str  # what in it; "": all of it
     put: str  # what to put there
     tests: str  # which tests, or files of tests, must notice; separated by spaces
@@ -70,7 +70,7 @@ class Package:
         tree = ast.parse(self._sources[places[0]])
         before = ast.dump(tree)
         for name, node in _named(tree):
-            if name == mutant.where:
+            if name == mutant.where.rpartition(":")[2]:
                 swap.visit(node)
         if ast.dump(tree) == before:
             raise MisplacedError(f"{mutant.mistake!r} changes nothing: {mutant.put!r} is what stands there")
@@ -102,6 +102,7 @@ class Package:
         for path, source in self._sources.items():
             for name, node in _named(ast.parse(source)):
                 found[name].append((path, node))
+                found[f"{path.as_posix()}:{name}"].append((path, node))
         return found
 
 
