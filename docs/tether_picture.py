@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Draws docs/tether.svg: one value per logged episode without a tether, on one, and on one that never ends."""
 
 from __future__ import annotations
@@ -16,10 +17,19 @@ LOW, HIGH = -70.0, 150.0  # of the axis
 
 def x_of(value: float) -> float:
     """Where a value lies on the page, the axis cut at its ends."""
-    return LEFT + (WIDTH - LEFT - 30) * (min(max(value, LOW), HIGH) - LOW) / (HIGH - LOW)
+    return LEFT + (WIDTH - LEFT - 30) * (min(max(value, LOW), HIGH) - LOW) / (
+        HIGH - LOW
+    )
 
 
-def row(index: int, name: str, about: str, values: np.ndarray, tether: float | None, truth: float) -> list[str]:
+def row(
+    index: int,
+    name: str,
+    about: str,
+    values: np.ndarray,
+    tether: float | None,
+    truth: float,
+) -> list[str]:
     """One kind of value: its dots, its mean and its tether."""
     middle, rng = TOP + ROW * index + 44, np.random.default_rng(index)
     parts = [
@@ -29,15 +39,23 @@ def row(index: int, name: str, about: str, values: np.ndarray, tether: float | N
     ]
     for value in values:
         y = middle + rng.uniform(-24, 24)
-        parts.append(f'<circle class="dot" cx="{x_of(value):.1f}" cy="{y:.1f}" r="2.4"/>')
+        parts.append(
+            f'<circle class="dot" cx="{x_of(value):.1f}" cy="{y:.1f}" r="2.4"/>'
+        )
     mean = float(values.mean())
     x = x_of(mean)
     parts.append(f'<path class="mean" d="M{x:.1f} {middle - 32} V{middle + 32}"/>')
-    parts.append(f'<text class="told" x="{x + 5:.1f}" y="{middle - 30}">mean {mean:.1f}, spread {values.std():.0f}</text>')
+    parts.append(
+        f'<text class="told" x="{x + 5:.1f}" y="{middle - 30}">mean {mean:.1f}, spread {values.std():.0f}</text>'
+    )
     if tether is not None:
         end = x_of(-tether)
-        parts.append(f'<path class="tether" d="M{end:.1f} {middle - 32} V{middle + 32}"/>')
-        parts.append(f'<text class="told" x="{end + 5:.1f}" y="{middle + 40}">no value below {"−" if tether else ""}{tether:.0f}</text>')
+        parts.append(
+            f'<path class="tether" d="M{end:.1f} {middle - 32} V{middle + 32}"/>'
+        )
+        parts.append(
+            f'<text class="told" x="{end + 5:.1f}" y="{middle + 40}">no value below {"−" if tether else ""}{tether:.0f}</text>'
+        )
     return parts
 
 
@@ -50,7 +68,11 @@ def main() -> None:
     unit = float((logs.returns - floor).mean())
     rows = []
     for index, (length, name, about) in enumerate(
-        ((0.0, "C = 0", "importance sampling"), (2.0, "a tether", "TDR"), (float("inf"), "C = ∞", "doubly robust (DR)"))
+        (
+            (0.0, "C = 0", "importance sampling"),
+            (2.0, "a tether", "TDR"),
+            (float("inf"), "C = ∞", "doubly robust (DR)"),
+        )
     ):
         values = TDR(tether=length)._tethered(question, exact=False).values
         tether = length * unit if np.isfinite(length) else None
@@ -76,7 +98,9 @@ def main() -> None:
         f'<path class="truth" d="M{truth:.1f} {TOP} V{height - 30}"/>',
         f'<text class="told" x="{truth + 5:.1f}" y="{height - 14}">true value</text>', "</svg>",
     ]  # fmt: skip
-    Path(__file__).with_name("tether.svg").write_text("\n".join(body) + "\n", encoding="utf-8")
+    Path(__file__).with_name("tether.svg").write_text(
+        "\n".join(body) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -69,7 +69,6 @@ EVALUATION = Evaluation(
     summary=SUMMARY,
     overlap=OVERLAP,
     advice="Believe nothing.",
-    believe=(),
     true_value=0.5,
     settings={"confidence": 0.95, "max_ratio": inf, "seed": 0, "max": None},
 )
@@ -83,7 +82,9 @@ RECORDS = [
     OVERLAP,
     replace(OVERLAP, pareto_k=0.3, unlogged_mass=0.0),
     EVALUATION,
-    replace(EVALUATION, bounds=(), skipped=(), believe=(1, 0), true_value=None, settings={}),
+    replace(
+        EVALUATION, bounds=(), skipped=(), believed=(BOUND, replace(BOUND, value=-inf)), true_value=None, settings={}
+    ),
     Caution("mine", "of a bound of one's own", "bound", {"a": 0.5}),
     Influence("nan", None, inf, 0.5, -inf),  # an episode may have such a name
 ]
@@ -130,7 +131,7 @@ def test_numpy_scalars_are_written_as_numbers():
 
 def test_real_results_round_trip():
     data = dataset(reward_range=(-1, 2), horizon=3, discount=np.float32(1.0))
-    options = {"n_resamples": 50, "rng": 1}
+    options = {"n_resamples": 50, "seed": 1}
     found = tightrope.evaluate(data, POLICY, side="both", **options)
     assert Evaluation.from_json(found.to_json()).to_json() == found.to_json()
     assert [bound.value for bound in found] == [bound.value for bound in found.bounds]
@@ -142,7 +143,7 @@ def test_real_results_round_trip():
 
 def test_a_bound_in_words():
     assert str(BOUND).splitlines() == [
-        "value ≥ -1.25 with confidence 0.95 (approximate; pdwis, bca; estimate 0.3)",
+        "value ≥ -1.25 with confidence 0.95 (approximate; PDWIS, bca; estimate 0.3)",
         '  ! low-overlap: 3 are worth 1.0; "quoted" and ≥ ünicode',
         "  ! skew: left",
     ]
@@ -154,5 +155,5 @@ def test_a_bound_in_words():
 )
 @pytest.mark.parametrize("record", [Bound, Interval, Evaluation])
 def test_not_a_record(record, text):
-    with pytest.raises(TightropeError, match=f"this is not the JSON of a {record.__name__}"):
+    with pytest.raises(TightropeError, match=f"the text must be JSON as {record.__name__}"):
         record.from_json(text)

@@ -116,7 +116,7 @@ def test_every_bootstrap_bound(method):
 
 def test_same_seed_same_bits():
     values = [
-        tightrope.lower_bound(blind_logs(60), BONUS.candidate, behavior="auto", n_resamples=100, rng=5).value
+        tightrope.lower_bound(blind_logs(60), BONUS.candidate, behavior="auto", n_resamples=100, seed=5).value
         for _ in range(2)
     ]
     assert values[0] == values[1]
@@ -178,17 +178,17 @@ FLOATS = np.array([0.1, 0.4, 0.2, 0.9, 0.6, 0.3])
 @pytest.mark.parametrize(
     ("data", "chosen", "message"),
     [
-        (simple(states=None), "auto", "add a state column"),
-        (simple(actions=None), "auto", "add an action column"),
+        (simple(states=None), "auto", "must have a state column"),
+        (simple(actions=None), "auto", "must have an action column"),
         (simple(states=FLOATS), "tabular", 'use behavior="logistic"'),
         (simple(actions=FLOATS), "tabular", 'use behavior="gaussian"'),
         (simple(actions=FLOATS), "logistic", 'use behavior="gaussian"'),
         (simple(), "gaussian", '"tabular" or "logistic"'),
         (simple(actions=np.zeros(6, dtype=int)), "logistic", "one action only"),
         (simple(actions=np.array([0.0, 1.0, 0.0, 0.0, 1.0, 1.0])), "gaussian", "without noise"),
-        (simple(), "guess", "known: logged, auto, tabular, logistic, gaussian"),
-        (simple(), 3, "give a name"),
-        (simple(), RidgeClassifier(), "no predict_proba"),
+        (simple(), "guess", '"logged", "auto", "tabular", "logistic", "gaussian"'),
+        (simple(), 3, "behavior must be a name"),
+        (simple(), RidgeClassifier(), "must have predict_proba"),
         (simple(), KNeighborsClassifier(), "no sample_weight"),
         (simple(), LogisticBehavior(lambda states, t: states), r"features returned shape \(6,\)"),
         (simple(), LogisticBehavior(lambda states, t: "words"), "features must give numbers; got <U5"),
@@ -314,7 +314,7 @@ def test_an_overfitted_classifier_is_miscalibrated_and_not_advised():
         confidence=0.9,
     )
     assert any(one.code == "behavior-miscalibrated" for one in found.bounds[0].warnings)
-    assert found.believe == ()
+    assert found.believed == ()
     assert "logs with the probabilities of their actions" in found.advice
 
 

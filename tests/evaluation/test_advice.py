@@ -162,7 +162,7 @@ def test_twenty_equal_rewards_are_no_certainty(method):
     )
     result = tightrope.evaluate(data, methods=[method, "betting"])
     assert all(any(one.code == "no-spread" for one in b.warnings) for b in result if b.method == method)
-    assert [result.bounds[index].method for index in result.believe] == ["betting"]
+    assert [bound.method for bound in result.believed] == ["betting"]
 
 
 def test_evaluate_warns_on_left_skewed_weighted_returns():
@@ -181,13 +181,13 @@ def test_evaluate_warns_on_left_skewed_weighted_returns():
 def test_the_reasons_name_what_was_measured():
     problem = small("walker")
     data = problem.logs(300, rng=np.random.default_rng(1))
-    advice = tightrope.advise(data, problem.candidate, rng=1)
+    advice = tightrope.advise(data, problem.candidate, seed=1)
     kinds = [reason.split(":")[0] for reason in advice.reasons]
     assert kinds == ["overlap", "support", "tabular model", "bias", "sensitivity"]
     assert "300 trajectories are worth" in advice.reasons[0]
     assert str(advice).startswith(advice.text)
     assert tightrope.Advice.from_json(advice.to_json()) == advice
-    assert len(advice.bounds) == 1
+    assert len(advice.believed) == 1
 
 
 def test_one_step_logs_have_no_transitions_to_be_wrong_about():
@@ -199,9 +199,9 @@ def test_one_step_logs_have_no_transitions_to_be_wrong_about():
 def test_the_bias_line_moves_mb_by_the_bias_bound():
     problem = small("walker")
     data = problem.logs(300, rng=np.random.default_rng(1))
-    whole = tightrope.evaluate(data, problem.candidate, estimators="mb", methods="percentile", rng=1)
+    whole = tightrope.evaluate(data, problem.candidate, estimators="mb", methods="percentile", seed=1)
     assert any("more than the whole range of the return" in text for text in whole.reasons)
-    result = tightrope.evaluate(replace(data, return_range=None), problem.candidate, side="both", rng=1)
+    result = tightrope.evaluate(replace(data, return_range=None), problem.candidate, side="both", seed=1)
     first = next(bound for bound in result if bound.estimator == "mb" and bound.side == "lower")
     (line,) = [text for text in result.reasons if text.startswith("bias")]
     assert f"{first.value - result.model_check.bias_bound:.4g} instead of {first.value:.4g}" in line

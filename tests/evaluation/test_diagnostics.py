@@ -136,7 +136,7 @@ def test_unlogged_mass_by_hand():
     assert "unlogged-actions" in codes(data, POLICY)
     assert unlogged_mass(Problem(data, np.eye(2))) == 0
     assert unlogged_mass(Problem(data, lambda s, a, t: np.full(9, 0.5))) is None
-    softened = tightrope.epsilon_softened(lambda s, a, t: np.full(len(s), 0.5), 0.5, 2)
+    softened = tightrope.softened(lambda s, a, t: np.full(len(s), 0.5), epsilon=0.5, n_actions=2)
     assert unlogged_mass(Problem(data, softened)) is None
     assert overlap(Problem(data, softened)).unlogged_mass is None
 

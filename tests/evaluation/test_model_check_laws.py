@@ -106,4 +106,4 @@ def test_a_robust_bound_hears_that_its_model_is_contradicted():
     data = made.logs(400, rng=np.random.default_rng(1))
     result = evaluate(data, made.candidate, estimators=["mb"], methods=["robust"], strict=True)
     assert any(one.code == "model-contradicted" for one in result.bounds[0].warnings)
-    assert result.believe == ()
+    assert result.believed == ()

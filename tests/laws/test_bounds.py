@@ -253,7 +253,7 @@ def slow_bca(values, estimate, jackknife, delta):
 @pytest.mark.parametrize("side", [1, -1])
 def test_bca(shape, side):
     data = side * np.random.default_rng(1).gamma(shape, size=25)
-    values = draw_weights(25, 4000, rng=0) @ data / 25
+    values = draw_weights(25, 4000, seed=0) @ data / 25
     jackknife = (data.sum() - data) / 24
     expected, level = slow_bca(values.tolist(), data.mean(), jackknife.tolist(), DELTA)
     ready = replicates(values, data.mean(), leave_one_out=jackknife)
@@ -265,7 +265,7 @@ def test_bca_against_scipy():
     """scipy's BCa interpolates between replicates; on many of them the two agree to the spacing of replicates."""
     data = np.random.default_rng(7).gamma(0.8, size=30)
     theirs = stats.bootstrap((data,), np.mean, confidence_level=0.9, n_resamples=20_000, method="BCa", rng=1)
-    values = draw_weights(30, 20_000, rng=0) @ data / 30
+    values = draw_weights(30, 20_000, seed=0) @ data / 30
     ready = replicates(values, data.mean(), leave_one_out=(data.sum() - data) / 29)
     mine = BCa().lower(ready, delta=DELTA)[0]
     assert mine == pytest.approx(theirs.confidence_interval.low, abs=0.03 * values.std())
@@ -286,14 +286,14 @@ def test_bca_edges():
 def test_studentized():
     """A loop over resamples of a mean, each studentized by its own s/√n."""
     data = np.random.default_rng(3).exponential(size=20)
-    rows = draw_weights(20, 1000, rng=6).astype(int)
+    rows = draw_weights(20, 1000, seed=6).astype(int)
     pivots = []
     for row in rows:
         again = np.repeat(data, row)
         pivots.append((again.mean() - data.mean()) / (again.std(ddof=1) / np.sqrt(20)))
     expected = data.mean() - sorted(pivots)[-50] * data.std(ddof=1) / np.sqrt(20)
     bound = tightrope.lower_bound(
-        bandit(data), estimator="is", method="studentized", n_resamples=1000, rng=6, confidence=0.95
+        bandit(data), estimator="is", method="studentized", n_resamples=1000, seed=6, confidence=0.95
     )
     assert bound.value == pytest.approx(expected, rel=1e-9)
 
@@ -390,7 +390,7 @@ EPISODES = drawn(MDP, 80, seed=3)
 LENGTH = sum(MDP.discount**t for t in range(MDP.horizon))
 ORDINARY = logs(EPISODES, horizon=MDP.horizon, discount=MDP.discount, reward_range=RANGE)
 MAX_RATIO = 2.0**MDP.horizon  # no step's ratio exceeds 0.8/0.4
-OPTIONS = {"n_resamples": 500, "rng": 4, "max_ratio": MAX_RATIO}
+OPTIONS = {"n_resamples": 500, "seed": 4, "max_ratio": MAX_RATIO}
 
 
 def valid(estimator, method):
@@ -505,7 +505,7 @@ def test_resamples_against_confidence():
 def test_percentile_is_algorithm_one():
     """Sort the statistic's values on the drawn rows; take the ⌊δB⌋-th."""
     statistic = tightrope.statistic(ORDINARY, estimator="pdwis")
-    values = np.sort(statistic(draw_weights(80, 500, rng=4)))
+    values = np.sort(statistic(draw_weights(80, 500, seed=4)))
     bound = tightrope.lower_bound(ORDINARY, estimator="pdwis", method="percentile", **OPTIONS)
     assert bound.value == pytest.approx(values[25 - 1], rel=1e-12)
     upper = tightrope.upper_bound(ORDINARY, estimator="pdwis", method="percentile", **OPTIONS)
@@ -517,11 +517,11 @@ def test_percentile_is_algorithm_one():
 def test_one_trajectory_with_weight(estimator, method):
     """One in fifty has weight: 36 % of the resamples miss it, and no lower bound is left."""
     data = bandit(np.arange(50.0), [3.0 if i == 20 else 0.0 for i in range(50)])
-    lower = tightrope.lower_bound(data, estimator=estimator, method=method, n_resamples=400, rng=0)
-    upper = tightrope.upper_bound(data, estimator=estimator, method=method, n_resamples=400, rng=0)
+    lower = tightrope.lower_bound(data, estimator=estimator, method=method, n_resamples=400, seed=0)
+    upper = tightrope.upper_bound(data, estimator=estimator, method=method, n_resamples=400, seed=0)
     assert (lower.value, lower.estimate, upper.value) == (-np.inf, 20.0, np.inf)
     if method != "t":
-        missed = int((draw_weights(50, 400, rng=0)[:, 20] == 0).sum())
+        missed = int((draw_weights(50, 400, seed=0)[:, 20] == 0).sum())
         assert lower.n_undefined == missed > 0
         assert {"undefined": missed, "replicates": 400} in [note.numbers for note in lower.warnings]
 

@@ -21,7 +21,7 @@ class Mutant:
     """A mistake that somebody could make."""
 
     mistake: str  # in words; no two alike
-    where: str  # Class.method, function or CONSTANT
+    where: str  # Class.method, function or CONSTANT; after "cli/logs.py:" where two files have one of that name
     find: str  # what in it; "": all of it
     put: str  # what to put there
     tests: str  # which tests, or files of tests, must notice; separated by spaces
@@ -73,7 +73,7 @@ class Package:
         if len(places) != 1:
             raise MisplacedError(self._why(mutant, len(places)))
         tree = ast.parse(self._sources[places[0]])
-        definitions = [node for name, node in _named(tree) if name == mutant.where]
+        definitions = [node for name, node in _named(tree) if name == mutant.where.rpartition(":")[2]]
         before = [ast.dump(node) for node in definitions]
         for node in definitions:
             swap.visit(node)
@@ -107,6 +107,7 @@ class Package:
         for path, source in self._sources.items():
             for name, node in _named(ast.parse(source)):
                 found[name].append((path, node))
+                found[f"{path.as_posix()}:{name}"].append((path, node))
         return found
 
 

@@ -20,6 +20,16 @@ class Bound(Record):
     """A one-sided confidence bound: the value lies on the other side of it with probability 1 − confidence at most.
 
     ``guarantee`` is "exact" (holds at every n) or "approximate" (tends to hold as n grows).
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> bound = tightrope.lower_bound(logs, walker.candidate, estimator="is", method="betting")
+    >>> round(bound.value, 2), bound.guarantee, bound.confidence
+    (-14.79, 'exact', 0.95)
+    >>> tightrope.Bound.from_json(bound.to_json()) == bound
+    True
     """
 
     value: float
@@ -42,7 +52,7 @@ class Bound(Record):
         sign = "≥" if self.side == "lower" else "≤"
         text = (
             f"{self.about} {sign} {self.value:.6g} with confidence {self.confidence:g} ({self.guarantee}; "
-            f"{self.estimator}, {self.method}; estimate {self.estimate:.6g}{estimated_behavior(self)})"
+            f"{self.estimator.upper()}, {self.method}; estimate {self.estimate:.6g}{estimated_behavior(self)})"
         )
         return visible("\n".join([text, *(f"  ! {warning}" for warning in self.warnings)]))
 
@@ -54,7 +64,15 @@ def estimated_behavior(bound: Bound) -> str:
 
 @dataclass(frozen=True)
 class Interval(Record):
-    """A two-sided interval: two one-sided bounds that share the error equally."""
+    """A two-sided interval: two one-sided bounds that share the error equally.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> print(tightrope.interval(logs, walker.candidate, estimator="is", method="betting"))
+    -15.1245 ≤ value ≤ -8.8086 with confidence 0.95 (exact; IS, betting)
+    """
 
     lower: Bound
     upper: Bound
@@ -67,7 +85,7 @@ class Interval(Record):
         low, high = self.lower, self.upper
         text = (
             f"{low.value:.6g} ≤ {low.about} ≤ {high.value:.6g} with confidence {self.confidence:g} ({low.guarantee}; "
-            f"{low.estimator}, {low.method}{estimated_behavior(low)})"
+            f"{low.estimator.upper()}, {low.method}{estimated_behavior(low)})"
         )
         warnings = dict.fromkeys((*low.warnings, *high.warnings))
         return visible("\n".join([text, *(f"  ! {warning}" for warning in warnings)]))
@@ -170,10 +188,19 @@ class Summary(Record):
 
 @dataclass(frozen=True)
 class Advice(Record):
-    """What to believe on this data, and why."""
+    """What to believe on this data, and why.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> advice = tightrope.advise(logs, walker.candidate, estimators="is", methods="betting")
+    >>> [bound.method for bound in advice.believed]
+    ['betting']
+    """
 
     text: str
-    bounds: tuple[Bound, ...]  # those to believe, at most one a side; none: this data cannot answer
+    believed: tuple[Bound, ...]  # the bounds to believe, at most one a side; none: this data cannot answer
     reasons: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -243,27 +270,17 @@ class Evaluation(Record):
     reasons: tuple[str, ...] = ()  # the measured quantities behind the advice
     model_check: ModelCheck | None = None  # where a model was fitted
     behavior_check: BehaviorCheck | None = None  # where the behaviour policy was estimated
-    believe: tuple[int, ...] = ()  # which of the bounds, at most one a side; none: this data cannot answer
+    believed: tuple[Bound, ...] = ()  # the bounds to believe, at most one a side; none: this data cannot answer
     true_value: float | None = None  # where it is known, for demonstrations
     settings: dict[str, Any] = field(default_factory=dict)
     gains: tuple[Bound, ...] = ()  # bounds on the value less the behaviour policy's, where asked for
-    believe_gains: tuple[int, ...] = ()  # which of the gains, at most one a side
+    believed_gains: tuple[Bound, ...] = ()  # the bounds on the gain to believe, at most one a side
     verdict: Verdict | None = None
     details: Details | None = None
     provenance: Provenance | None = field(default=None, compare=False)  # equal evaluations say the same, from anywhere
 
     def __iter__(self) -> Iterator[Bound]:
         return iter(self.bounds)
-
-    @property
-    def believed(self) -> tuple[Bound, ...]:
-        """The bounds to believe, at most one a side."""
-        return tuple(self.bounds[index] for index in self.believe)
-
-    @property
-    def believed_gains(self) -> tuple[Bound, ...]:
-        """The bounds on the gain to believe, at most one a side."""
-        return tuple(self.gains[index] for index in self.believe_gains)
 
     def __str__(self) -> str:
         return visible("\n".join([*(str(bound).splitlines()[0] for bound in self.bounds), self.advice]))

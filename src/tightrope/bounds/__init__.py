@@ -6,6 +6,7 @@ Every one computes a *lower* bound; an upper bound is the lower bound of the ref
 from __future__ import annotations
 
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.bounds.base import BootstrapBound, ExactBound, Method, ProcessBound
 from tightrope.bounds.exact.anderson import Anderson
 from tightrope.bounds.exact.betting import Betting
@@ -50,7 +51,7 @@ def method(chosen: str | Method) -> Method:
     if isinstance(chosen, str) and chosen in known:
         return known[chosen]
     if isinstance(chosen, str) or not (hasattr(chosen, "lower") or isinstance(chosen, ProcessBound)):
-        raise TightropeError(f"method is {chosen!r}; known: {', '.join(known)}")
+        raise TightropeError(must_be_one_of("method", chosen, known, "a bound object"))
     return chosen
 
 

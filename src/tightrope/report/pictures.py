@@ -116,7 +116,7 @@ def bootstrap(result: Evaluation, key: str) -> Drawing | None:
         return None
     bound = result.bounds[found.bound]
     total = sum(found.counts) + found.n_beyond + found.n_undefined
-    title = f"Bootstrap values of {bound.estimator}"
+    title = f"Bootstrap values of {bound.estimator.upper()}"
     parts = [
         f"{total} resamples of the logs. The estimate is {short(bound.estimate)}, the {bound.side} bound "
         f"{short(bound.value)} ({bound.method})."

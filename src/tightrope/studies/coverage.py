@@ -69,7 +69,7 @@ def run(task: Task) -> Outcomes:
             side=task.side,
             max_ratio=problem.max_ratio,
             confidence=1 - NOMINAL,
-            rng=weights,
+            seed=weights,
             baseline="behavior" if task.about == "gain" else None,
         )
         bounds, believed = (

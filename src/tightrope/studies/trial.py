@@ -69,7 +69,7 @@ def run_trial(study: Study, trial: Trial) -> Outcome:
     data, weights = np.random.SeedSequence(entropy).spawn(2)
     logs = domain.logs(trial.n, rng=np.random.default_rng(data))
     settings = Settings(
-        confidence=study.confidence, n_resamples=study.n_resamples, max_ratio=domain.max_ratio, rng=weights
+        confidence=study.confidence, n_resamples=study.n_resamples, max_ratio=domain.max_ratio, seed=weights
     )
     due = [one for one in methods if one.runs(trial.n, trial.number)]
     problem = Problem(logs, domain.candidate)

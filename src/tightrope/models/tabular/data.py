@@ -69,7 +69,7 @@ class TabularData:
             size = n_states * n_actions * (n_states + 1)
             if size > MOST_ARCS:
                 raise DataError(
-                    f"smoothing makes {size} transitions of {n_states} states; at most {MOST_ARCS} are handled"
+                    f"smoothing must make at most {MOST_ARCS} transitions; with {n_states} states it makes {size}"
                 )
             pairs, nexts = np.divmod(np.arange(size), n_states + 1)
             arc_keys = pairs * (n_states + 2) + nexts + 1
