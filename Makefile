@@ -16,7 +16,7 @@ test: $(VENV)/.dev $(VENV)/.docs $(D3RLPY)/.installed browser
 
 # While you work, in less than 30 s: ruff, and the laws of one estimator, one bound and one model.
 # `make quick LAWS="wdr or bca or linear"` takes others, by any words in the names of their tests.
-LAWS := pdwis or betting or tabular
+LAWS := pdwis or anderson or tabular
 quick: $(VENV)/.dev
 	$(BIN)/ruff check src tests
 	$(BIN)/ruff format --check src tests

@@ -11,7 +11,15 @@ from tightrope.api import (
     upper_bound,
 )
 from tightrope.base.dataset import TrajectoryDataset
-from tightrope.base.errors import BoundError, DataError, NoOverlapError, PolicyError, StudyError, TightropeError
+from tightrope.base.errors import (
+    BoundError,
+    DataError,
+    MissingBoundError,
+    NoOverlapError,
+    PolicyError,
+    StudyError,
+    TightropeError,
+)
 from tightrope.base.policy import (
     CallablePolicy,
     DeterministicControl,
@@ -22,10 +30,9 @@ from tightrope.base.policy import (
     SoftmaxPolicy,
     TabularPolicy,
     UniformPolicy,
-    epsilon_softened,
 )
 from tightrope.base.records import Advice, Bound, Interval
-from tightrope.evaluation.settings import Options
+from tightrope.base.warnings import Caution
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write
 from tightrope.report.evaluation import Evaluation
@@ -38,16 +45,17 @@ __all__ = [
     "Bound",
     "BoundError",
     "CallablePolicy",
+    "Caution",
     "DataError",
     "DeterministicControl",
     "DeterministicPolicy",
     "Evaluation",
     "GaussianPolicy",
     "Interval",
+    "MissingBoundError",
     "MixturePolicy",
     "Multinomial",
     "NoOverlapError",
-    "Options",
     "Poisson",
     "Policy",
     "PolicyError",
@@ -60,7 +68,6 @@ __all__ = [
     "UniformPolicy",
     "advise",
     "draw_weights",
-    "epsilon_softened",
     "estimate",
     "evaluate",
     "interval",

@@ -67,7 +67,7 @@ def test_functions_of_actions_are_what_they_were():
 
 
 def test_mixtures_resolve_their_parts():
-    mixture = tightrope.epsilon_softened(as_policy(probs), 0.3, 3)
+    mixture = tightrope.softened(as_policy(probs), epsilon=0.3, n_actions=3)
     known = resolved(mixture, STATES, TIMES)
     np.testing.assert_allclose(known.probs(STATES, TIMES), 0.7 * probs(STATES, TIMES) + 0.1, atol=1e-12)
     assert known.act(STATES, TIMES, np.full((12, 2), 0.5)).shape == (12,)
@@ -105,16 +105,19 @@ def test_a_wrong_row_far_down_is_named():
 
 
 REFUSED = [
-    (logits, r"neither probabilities .* nor log-probabilities .*output=\"logits\""),
+    (logits, r"must return probabilities .* or log-probabilities .*output=\"logits\""),
     (lambda s: np.zeros(len(s), int), r"shape \(12,\) for 12 states.*DeterministicPolicy\(function, n_actions\)"),
-    (lambda s: (probs(s, TIMES), None), "returned 2 things"),
+    (lambda s: (probs(s, TIMES), None), "got 2 things"),
     (lambda s: s @ np.zeros((5, 2)), r"failed on states of shape \(12, 2\) \(float64\): ValueError"),
     (StatePolicy(logits, output="probabilities"), "policy's probabilities of one state are"),
     (StatePolicy(logits, output="log_probabilities"), "their exponentials must sum to one"),
-    (lambda s: probs(s, TIMES)[:, :2] / probs(s, TIMES)[:, :2].sum(axis=1, keepdims=True), r"action 2 is not among"),
+    (
+        lambda s: probs(s, TIMES)[:, :2] / probs(s, TIMES)[:, :2].sum(axis=1, keepdims=True),
+        r"action must be one of .*; got 2",
+    ),
     (lambda states, actions: None, r"takes \(states, actions\)"),
     (lambda: None, r"takes \(\)"),
-    (StatePolicy, "policy is the class StatePolicy; give an instance"),
+    (StatePolicy, "policy must be an instance, .*; got the class StatePolicy"),
 ]
 
 
@@ -125,5 +128,5 @@ def test_refused(policy, message):
 
 
 def test_an_unknown_declaration():
-    with pytest.raises(PolicyError, match="output is 'odds'; one of probabilities, log_probabilities, logits"):
+    with pytest.raises(PolicyError, match=r"output must be .*; got 'odds'"):
         StatePolicy(probs, output="odds")

@@ -112,10 +112,10 @@ def test_sigma_on_the_command_line(tmp_path):
         (("--epsilon", "0.1"), "are for a policy in a file or module"),
         (("--policy", "nowhere.zip"), "no such file"),
         (("--policy", "nowhere.pkl"), "no such file"),
-        (("--policy", "model.joblib", "--sigma", "0.1"), "sigma softens a deterministic policy of continuous actions"),
+        (("--policy", "model.joblib", "--sigma", "0.1"), "sigma is for a deterministic policy over continuous actions"),
         (("--policy", "not.zip"), "does not say what it is.*--policy-class PPO|A2C"),
         (("--policy", "not.zip", "--policy-class", "PPO"), "cannot be loaded as PPO"),
-        (("--policy", "not.zip", "--policy-class", "Magic"), "policy class is 'Magic'; known: PPO"),
+        (("--policy", "not.zip", "--policy-class", "Magic"), 'policy_class must be "PPO"'),
         (("--policy", "not.pkl"), "cannot be unpickled"),
     ],
 )
@@ -145,7 +145,7 @@ def test_the_api_takes_a_path(tmp_path):
     expected = tightrope.estimate(data, load_policy(str(path)), estimator="is")
     assert tightrope.estimate(data, path, estimator="is") == expected
     assert tightrope.estimate(data, str(path), estimator="is") == expected
-    with pytest.raises(PolicyError, match=r"policy is 'eval_prob'; give a file .*eval_column"):
+    with pytest.raises(PolicyError, match=r"policy must be a file .*; got 'eval_prob'.*eval_column"):
         tightrope.estimate(data, "eval_prob")
 
 

@@ -135,14 +135,14 @@ def test_columns_with_other_labels_and_no_names(tmp_path):
 def test_outputs_that_say_nothing(tmp_path):
     path = export(tmp_path / "net.onnx", name="q")
     refused(r"gives q: tensor\(float\)\['n', 4\]; none of them is named probabilities.*--onnx-output name:logits", path)
-    refused("'other:logits' is not clear", path, output="other:logits")
-    refused("onnx output is 'odds'; give a kind", path, output="odds")
+    refused("the ONNX output must name one of .*; got 'other:logits'", path, output="other:logits")
+    refused("the ONNX output must be a kind .*; got 'odds'", path, output="odds")
     refused("policy's probabilities of one state are", path, output="probabilities")
 
 
 def test_outputs_of_the_wrong_kind(tmp_path):
     refused(
-        r"gives label: tensor\(int64\)\[None\], .*; an output of floats of shape \(N, actions\) is expected",
+        r"must give floats of shape \(N, actions\); it gives label: tensor\(int64\)\[None\], .*",
         classifier(tmp_path / "model.onnx", [0, 1], zipmap=False),
         output="label:logits",
     )
@@ -150,12 +150,12 @@ def test_outputs_of_the_wrong_kind(tmp_path):
 
 def test_a_batch_of_fixed_size(tmp_path):
     path = export(tmp_path / "net.onnx", dynamic_axes=None)
-    refused(r"takes states: tensor\(float\)\[1, 3\]; .*N left open \(in torch.onnx.export: dynamic_axes\)", path)
+    refused(r"must take one input .*N left open .*; it takes states: tensor\(float\)\[1, 3\]", path)
 
 
 def test_states_of_another_width(tmp_path):
     policy = onnx_policy(export(tmp_path / "net.onnx"))
-    with pytest.raises(PolicyError, match=r"takes 3 numbers per state; the logs' states have 2 \(shape \(20, 2\)\)"):
+    with pytest.raises(PolicyError, match=r"states must have 3 numbers each .*; the logs hold 2 \(shape \(20, 2\)\)"):
         tightrope.estimate(logs(STATES[:, :2], ACTIONS), policy)
 
 

@@ -51,15 +51,19 @@ def test_continuous(sigma, deviations):
 
 
 REFUSED = [
-    (lambda: softened(TABLE), "epsilon is None, sigma is None; give one of them"),
-    (lambda: softened(TABLE, epsilon=0.1, sigma=0.1), "give one of them"),
-    (lambda: softened(TABLE, epsilon=1.5), r"epsilon is 1.5; it must lie in \[0, 1\]"),
-    (lambda: softened(TABLE, sigma=0.5), "sigma softens a deterministic policy of continuous actions .*TabularPolicy"),
+    (lambda: softened(TABLE), "give either epsilon or sigma; got epsilon=None and sigma=None"),
+    (lambda: softened(TABLE, epsilon=0.1, sigma=0.1), "give either epsilon or sigma"),
+    (lambda: softened(TABLE, epsilon=1.5), "epsilon must lie between 0 and 1; got 1.5"),
+    (
+        lambda: softened(TABLE, sigma=0.5),
+        "sigma is for a deterministic policy over continuous actions .*; got a TabularPolicy",
+    ),
     (lambda: softened(CONTROL, epsilon=0.5), "epsilon is for discrete actions; .* takes sigma"),
-    (lambda: softened(CONTROL, sigma=0.0), "sigma is 0.0; one positive number, or one for each of 2"),
-    (lambda: softened(CONTROL, sigma=[1.0, 1.0, 1.0]), "one for each of 2 action components"),
-    (lambda: softened(CONTROL, sigma=math.inf), "sigma is inf"),
-    (lambda: softened(lambda s: s, epsilon=0.1), r"StatePolicy has is not known; say it: epsilon_softened"),
+    (lambda: softened(CONTROL, sigma=0.0), "sigma must be one positive number, or one for each of the 2 .*; got 0.0"),
+    (lambda: softened(CONTROL, sigma=[1.0, 1.0, 1.0]), "one for each of the 2 action components"),
+    (lambda: softened(CONTROL, sigma=math.inf), "got inf"),
+    (lambda: softened(TABLE, epsilon=0.1, n_actions=7), "n_actions must be 2, as the policy has it; got 7"),
+    (lambda: softened(lambda s: s, epsilon=0.1), "n_actions must be given, because StatePolicy does not say"),
 ]
 
 

@@ -166,13 +166,17 @@ REFUSED = [
         MOVES,
         r"batch shape \(20, 2\).*torch.distributions.Independent\(distribution, 1\)",
     ),
-    (Net(lambda x: Poisson(x[:, 0].exp())), CHOICES, "returns a Poisson; of distributions over discrete actions"),
-    (Net(lambda x: x), CHOICES, r"neither probabilities .* logits"),
+    (
+        Net(lambda x: Poisson(x[:, 0].exp())),
+        CHOICES,
+        "must return a Categorical or a Bernoulli .*; it returns a Poisson",
+    ),
+    (Net(lambda x: x), CHOICES, r"must return probabilities .* logits"),
     (nn.Linear(7, 2), CHOICES, r"failed on states of shape \(20, 3\) \(float64\): RuntimeError"),
     (
         Net(CONTINUOUS["laplace"]),
         MOVES[:, :1],
-        r"actions are 2 floats per step; the logs hold float64 of shape \(20, 1\)",
+        r"actions must be 2 floats per step .*; the logs hold float64 of shape \(20, 1\)",
     ),
 ]
 

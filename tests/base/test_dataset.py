@@ -10,7 +10,9 @@ import pytest
 import tightrope.base.dataset
 from tests.logs import assert_same
 from tightrope import DataError, TightropeError, TrajectoryDataset
+from tightrope.base.warnings import caution
 
+NOTE = caution("assumed", "a note")
 LENGTHS = [2, 4, 1, 3]
 REWARDS = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]
 
@@ -29,7 +31,7 @@ def made(**changes):
         "actions": np.arange(10),
         "final_states": np.arange(8.0).reshape(4, 2),
         "episode_ids": ["a", "b", "c", "d"],
-        "notes": ("a note",),
+        "notes": (NOTE,),
     }
     return TrajectoryDataset(**(values | changes))
 
@@ -85,7 +87,7 @@ def test_take_repeats_and_reorders():
     assert part.final_states.tolist() == [[6, 7], [0, 1], [6, 7]]
     assert part.episode_ids.tolist() == ["d", "a", "d"]
     assert part.terminated.tolist() == [True, True, True]
-    assert (part.horizon, part.discount, part.notes) == (4, 0.5, ("a note",))
+    assert (part.horizon, part.discount, part.notes) == (4, 0.5, (NOTE,))
     assert part.returns.tolist() == [15.0, 2.0, 15.0]
 
 
@@ -100,7 +102,7 @@ def test_take_by_mask_and_from_the_end():
 
 @pytest.mark.parametrize("episodes", [[4], [-5], [0.5], [True, False], ["a"]])
 def test_take_what_is_not_there(episodes):
-    with pytest.raises(DataError, match="no such episodes; positions run from 0 to 3"):
+    with pytest.raises(DataError, match="episodes must be positions from 0 to 3"):
         made().take(episodes)
 
 
@@ -183,18 +185,24 @@ def test_declared_return_range_is_taken_as_it_is():
         ({"offsets": [0, 2, 6, 7, 9]}, r"offsets must rise from 0 to the number of steps \(10\).* got 0 \.\. 9"),
         ({"offsets": [0, 2, 2, 7, 10]}, "each episode having at least one step"),
         ({"offsets": [0, 2.5, 6, 7, 10]}, "offsets must hold whole numbers"),
-        ({"rewards": np.zeros((10, 1))}, r"rewards has shape \(10, 1\); one number per row"),
+        ({"rewards": np.zeros((10, 1))}, r"rewards must hold one number per row; got shape \(10, 1\)"),
         ({"rewards": ["a"] * 10}, "rewards does not convert to an array of float64"),
-        ({"rewards": [math.nan] + [0.0] * 9}, "rewards is nan at episode a, step 0"),
-        ({"states": np.full((10, 2), math.inf)}, r"states is \[inf inf\] at episode a, step 0"),
-        ({"states": np.zeros(9)}, r"states has shape \(9,\); 10 rows expected"),
+        ({"rewards": [math.nan] + [0.0] * 9}, "rewards must be a finite number; got nan at episode a, step 0"),
+        (
+            {"states": np.full((10, 2), math.inf)},
+            r"states must be a finite number; got \[inf inf\] at episode a, step 0",
+        ),
+        ({"states": np.zeros(9)}, r"states must have 10 rows; got shape \(9,\)"),
         ({"states": [[1], [1, 2]] * 5}, "states does not convert to an array of numbers or text"),
-        ({"actions": [None] * 10}, "actions holds mixed types"),
-        ({"terminated": [True] * 3}, r"terminated has shape \(3,\); 4 rows expected"),
+        ({"actions": [None] * 10}, "actions must hold integers, floats or text, .*; got mixed types"),
+        ({"terminated": [True] * 3}, r"terminated must have 4 rows; got shape \(3,\)"),
         ({"terminated": [2, 0, 1, 1]}, "terminated must hold true or false"),
-        ({"episode_ids": ["a"]}, r"episode_ids has shape \(1,\); 4 rows expected"),
-        ({"behavior_log_probs": [-1.0] * 9 + [-math.inf]}, "behavior_log_probs is -inf at episode d, step 2"),
-        ({"eval_log_probs": [-1.0] * 9 + [0.1]}, "eval_log_probs is 0.1 at episode d, step 2, a probability above 1"),
+        ({"episode_ids": ["a"]}, r"episode_ids must have 4 rows; got shape \(1,\)"),
+        (
+            {"behavior_log_probs": [-1.0] * 9 + [-math.inf]},
+            "behavior_log_probs must be finite, .*; got -inf at episode d, step 2",
+        ),
+        ({"eval_log_probs": [-1.0] * 9 + [0.1]}, "eval_log_probs must be at most 0, .*; got 0.1 at episode d, step 2"),
         ({"terminated": [True, False, False, True]}, "episode c stops after step 0 without being flagged"),
         ({"horizon": 3}, "episode b has 4 steps, more than horizon=3"),
     ],

@@ -19,7 +19,7 @@ from tightrope import (
     SoftmaxPolicy,
     TabularPolicy,
     UniformPolicy,
-    epsilon_softened,
+    softened,
 )
 from tightrope.base.policy import DiscretePolicy, Policy, as_actor, as_policy
 
@@ -57,7 +57,7 @@ DISCRETE = {
     "deterministic": (DeterministicPolicy(last, 2), lambda s, a, t: float(a == (s == 2))),
     "uniform": (UniformPolicy(2), lambda s, a, t: 0.5),
     "softened": (
-        epsilon_softened(DeterministicPolicy(last, 2), 0.1, 2),
+        softened(DeterministicPolicy(last, 2), epsilon=0.1, n_actions=2),
         lambda s, a, t: 0.9 * (a == (s == 2)) + 0.1 / 2,
     ),
     "mixture": (
@@ -190,43 +190,61 @@ def ask(policy):
 
 
 REFUSED = [
-    (lambda: SoftmaxPolicy(last, 0.0), "temperature is 0.0; it must be positive"),
-    (ask(SoftmaxPolicy(lambda s, t: np.zeros(2))), r"preferences returned shape \(2,\); \(N, actions\) with N=2"),
-    (ask(SoftmaxPolicy(lambda s, t: np.array([[0, 1], [math.nan, 1]]))), r"preferences are \[nan  1.\]"),
-    (ask(SoftmaxPolicy(lambda s, t: np.array([[0, 1], [math.inf, 1]]))), r"preferences are \[inf  1.\]"),
-    (ask(SoftmaxPolicy(lambda s, t: np.full((2, 2), -math.inf))), "at least one above -inf"),
+    (lambda: SoftmaxPolicy(last, 0.0), "temperature must be positive; got 0.0"),
+    (
+        ask(SoftmaxPolicy(lambda s, t: np.zeros(2))),
+        r"preferences must return shape \(N, actions\) with N=2; got shape \(2,\)",
+    ),
+    (
+        ask(SoftmaxPolicy(lambda s, t: np.array([[0, 1], [math.nan, 1]]))),
+        r"preferences must be numbers, .*; got \[nan  1.\]",
+    ),
+    (
+        ask(SoftmaxPolicy(lambda s, t: np.array([[0, 1], [math.inf, 1]]))),
+        r"preferences must be numbers, .*; got \[inf  1.\]",
+    ),
+    (ask(SoftmaxPolicy(lambda s, t: np.full((2, 2), -math.inf))), "at least one of them above -inf"),
     (ask(SoftmaxPolicy(lambda s, t: [["a", "b"]] * 2)), "preferences must give numbers"),
-    (ask(DeterministicPolicy(lambda s, t: np.array([0, 2]), 2)), r"action 2 is outside 0..1: the policy has 2 actions"),
-    (ask(DeterministicPolicy(lambda s, t: np.array([0.0, 1.0]), 2)), "needs one integer action per step; got float64"),
-    (ask(DeterministicPolicy(lambda s, t: np.array([0]), 2)), r"choose returned shape \(1,\); one action per state"),
-    (lambda: UniformPolicy(0), "n_actions is 0; it must be a whole number, at least 1"),
-    (lambda: DeterministicPolicy(last, 1.5), "n_actions is 1.5"),
+    (
+        ask(DeterministicPolicy(lambda s, t: np.array([0, 2]), 2)),
+        r"action must lie between 0 and 1, because the policy has 2 actions; got 2",
+    ),
+    (ask(DeterministicPolicy(lambda s, t: np.array([0.0, 1.0]), 2)), "one integer per step .*; got float64"),
+    (
+        ask(DeterministicPolicy(lambda s, t: np.array([0]), 2)),
+        r"choose must return one action per state, .*; got shape \(1,\)",
+    ),
+    (lambda: UniformPolicy(0), "n_actions must be a whole number, at least 1; got 0"),
+    (lambda: DeterministicPolicy(last, 1.5), "n_actions must be .*; got 1.5"),
     (lambda: MixturePolicy((UniformPolicy(2),), (0.5, 0.5)), "1 policies and 2 weights"),
-    (lambda: MixturePolicy((), ()), "0 policies and 0 weights; as many of each, at least one"),
-    (lambda: MixturePolicy((UniformPolicy(2),), (0.9,)), r"weights sums to 0.9"),
-    (lambda: MixturePolicy((3,), (1.0,)), "policy is a int; give an object with log_prob"),
-    (lambda: epsilon_softened(UniformPolicy(2), 1.1, 2), r"epsilon is 1.1; it must lie in \[0, 1\]"),
+    (lambda: MixturePolicy((), ()), "one weight for each policy, .*; got 0 policies and 0 weights"),
+    (lambda: MixturePolicy((UniformPolicy(2),), (0.9,)), r"weights must sum to 1; got 0.9"),
+    (lambda: MixturePolicy((3,), (1.0,)), "policy must be an object with log_prob.*; got type int"),
+    (lambda: softened(UniformPolicy(2), epsilon=1.1, n_actions=2), "epsilon must lie between 0 and 1; got 1.1"),
     (
         lambda: MixturePolicy((lambda s, a, t: s,), (1.0,)).probs(ZERO, ZERO),
-        r"CallablePolicy has no probs\(states, t\)",
+        r"must have probs\(states, t\) .*; CallablePolicy has none",
     ),
-    (lambda: GaussianPolicy(last, [[1.0, 2.0], [0.0, 1.0]]), r"covariance has shape \(2, 2\); a symmetric"),
-    (lambda: GaussianPolicy(last, [[1.0, 2.0], [2.0, 1.0]]), "covariance is not positive definite"),
-    (lambda: GaussianPolicy(last, 0.0), "not positive definite; a policy without noise has no density"),
-    (lambda: GaussianPolicy(last, np.ones(2)), r"covariance has shape \(1, 2\)"),
+    (
+        lambda: GaussianPolicy(last, [[1.0, 2.0], [0.0, 1.0]]),
+        r"covariance must be a symmetric .* matrix; got shape \(2, 2\)",
+    ),
+    (lambda: GaussianPolicy(last, [[1.0, 2.0], [2.0, 1.0]]), "covariance must be positive definite"),
+    (lambda: GaussianPolicy(last, 0.0), "must be positive definite: a policy without noise has no density"),
+    (lambda: GaussianPolicy(last, np.ones(2)), r"covariance must be .*; got shape \(1, 2\)"),
     (lambda: GaussianPolicy(last, [[math.nan]]), "covariance"),
-    (ask(GaussianPolicy(last, 1.0)), "a GaussianPolicy needs float actions; the logs hold int64"),
+    (ask(GaussianPolicy(last, 1.0)), "actions must be floats for a GaussianPolicy; the logs hold int64"),
     (
         lambda: GaussianPolicy(lambda s, t: s, np.eye(2)).log_prob(ZERO, np.ones((2, 2)), ZERO),
-        r"mean returned shape \(2,\); \(2, 2\), as the covariance, expected",
+        r"mean must return shape \(2, 2\), as the covariance has it; got \(2,\)",
     ),
     (
         lambda: GaussianPolicy(lambda s, t: s, 1.0).log_prob(ZERO, np.ones((2, 2)), ZERO),
-        r"the logs' actions have shape \(2, 2\), the policy's mean \(2, 1\)",
+        r"actions must have the shape of the policy's mean, \(2, 1\); the logs hold \(2, 2\)",
     ),
     (ask(CallablePolicy(lambda s, a, t: ["a", "b"])), "the policy function must give numbers"),
-    (ask(CallablePolicy(lambda s, a, t: np.array([0.5, -1.0]))), "returned -1, below 0"),
-    (lambda: as_policy([[0.5, 0.5]]), "policy is a list"),
+    (ask(CallablePolicy(lambda s, a, t: np.array([0.5, -1.0]))), "must return probabilities ≥ 0; got -1"),
+    (lambda: as_policy([[0.5, 0.5]]), "policy must be .*; got type list"),
 ]
 
 
@@ -238,7 +256,9 @@ def test_refused(call, message):
 
 def test_errors_of_a_row_name_its_step():
     broken = SoftmaxPolicy(lambda s, t: np.where((np.arange(9) == 4)[:, None], math.nan, np.zeros((9, 2))))
-    with pytest.raises(PolicyError, match=r"preferences are \[nan nan\].*\(at episode 11, step 1\)"):
+    with pytest.raises(
+        PolicyError, match=r"preferences must be numbers, .*; got \[nan nan\].*\(at episode 11, step 1\)"
+    ):
         tightrope.estimate(tightrope.read(columns()), broken)
 
 
@@ -261,7 +281,7 @@ def test_acting_with_given_noise_is_an_inverse_distribution_function():
 
 def test_a_mixture_acts_by_the_part_its_first_uniform_picks():
     ones = DeterministicPolicy(lambda s, t: np.ones(len(s), int), 2)
-    mixture = epsilon_softened(ones, 0.4, 2)  # the first uniform below 0.6: action 1; else the second decides
+    mixture = softened(ones, epsilon=0.4, n_actions=2)  # the first uniform below 0.6: action 1; else the second decides
     uniforms = np.array([[0.59, 0.1], [0.61, 0.49], [0.61, 0.51], [0.1, 0.9]])
     assert mixture.noise_width == 2
     assert mixture.act(np.zeros(4, int), np.zeros(4, int), uniforms).tolist() == [1, 0, 1, 1]
@@ -282,7 +302,10 @@ def test_a_policy_with_only_probs_can_act():
 
 
 def test_policies_that_cannot_act_say_what_is_missing():
-    with pytest.raises(PolicyError, match=r"policy is None.*give the policy itself"):
+    with pytest.raises(PolicyError, match=r"policy must be the policy itself here, not None"):
         as_actor(None)
-    with pytest.raises(PolicyError, match=r"CallablePolicy cannot act.*act\(states, t, uniforms\) and noise_width"):
+    with pytest.raises(
+        PolicyError,
+        match=r"policy must be able to act, and CallablePolicy only says.*act\(states, t, uniforms\) and noise_width",
+    ):
         as_actor(CallablePolicy(lambda s, a, t: np.ones(len(s))))

@@ -12,7 +12,8 @@ import pytest
 import tightrope
 from tests.logs import POLICY, dataset
 from tightrope import Bound, Evaluation, Interval, TightropeError
-from tightrope.base.records import Overlap, Summary
+from tightrope.base.records import Influence, Overlap, Summary
+from tightrope.base.warnings import Caution, caution
 
 inf, nan = math.inf, math.nan
 BOUND = Bound(
@@ -23,7 +24,10 @@ BOUND = Bound(
     estimator="pdwis",
     method="bca",
     guarantee="approximate",
-    warnings=('low-overlap: 3 are worth 1.0; "quoted" and ≥ ünicode', "skew: left"),
+    warnings=(
+        caution("low-overlap", '3 are worth 1.0; "quoted" and ≥ ünicode', episodes=3, worth=1.0),
+        caution("skew", "left", skewness=-inf),
+    ),
     n_trajectories=3,
     n_resamples=2000,
     n_undefined=7,
@@ -45,7 +49,7 @@ SUMMARY = Summary(
     return_error=inf,
     actions="2 values",
     states="none",
-    notes=("incomplete: a note",),
+    notes=(caution("assumed", "a note"),),
 )
 OVERLAP = Overlap(
     effective_sample_size=(3.0, 1.5),
@@ -57,7 +61,7 @@ OVERLAP = Overlap(
     mean_ratio_evidence=inf,
     unlogged_mass=None,
     infinite_variance=True,
-    warnings=("one-trajectory: 90%",),
+    warnings=(caution("one-trajectory", "90%"),),
 )
 EVALUATION = Evaluation(
     bounds=(BOUND, replace(BOUND, value=-inf, warnings=())),
@@ -65,7 +69,6 @@ EVALUATION = Evaluation(
     summary=SUMMARY,
     overlap=OVERLAP,
     advice="Believe nothing.",
-    believe=(),
     true_value=0.5,
     settings={"confidence": 0.95, "max_ratio": inf, "seed": 0, "max": None},
 )
@@ -79,7 +82,11 @@ RECORDS = [
     OVERLAP,
     replace(OVERLAP, pareto_k=0.3, unlogged_mass=0.0),
     EVALUATION,
-    replace(EVALUATION, bounds=(), skipped=(), believe=(1, 0), true_value=None, settings={}),
+    replace(
+        EVALUATION, bounds=(), skipped=(), believed=(BOUND, replace(BOUND, value=-inf)), true_value=None, settings={}
+    ),
+    Caution("mine", "of a bound of one's own", "bound", {"a": 0.5}),
+    Influence("nan", None, inf, 0.5, -inf),  # an episode may have such a name
 ]
 
 
@@ -124,7 +131,7 @@ def test_numpy_scalars_are_written_as_numbers():
 
 def test_real_results_round_trip():
     data = dataset(reward_range=(-1, 2), horizon=3, discount=np.float32(1.0))
-    options = {"n_resamples": 50, "rng": 1}
+    options = {"n_resamples": 50, "seed": 1}
     found = tightrope.evaluate(data, POLICY, side="both", **options)
     assert Evaluation.from_json(found.to_json()).to_json() == found.to_json()
     assert [bound.value for bound in found] == [bound.value for bound in found.bounds]
@@ -136,7 +143,7 @@ def test_real_results_round_trip():
 
 def test_a_bound_in_words():
     assert str(BOUND).splitlines() == [
-        "value ≥ -1.25 with confidence 0.95 (approximate; pdwis, bca; estimate 0.3)",
+        "value ≥ -1.25 with confidence 0.95 (approximate; PDWIS, bca; estimate 0.3)",
         '  ! low-overlap: 3 are worth 1.0; "quoted" and ≥ ünicode',
         "  ! skew: left",
     ]
@@ -148,5 +155,5 @@ def test_a_bound_in_words():
 )
 @pytest.mark.parametrize("record", [Bound, Interval, Evaluation])
 def test_not_a_record(record, text):
-    with pytest.raises(TightropeError, match=f"this is not the JSON of a {record.__name__}"):
+    with pytest.raises(TightropeError, match=f"the text must be JSON as {record.__name__}"):
         record.from_json(text)

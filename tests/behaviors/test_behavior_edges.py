@@ -99,7 +99,7 @@ def compare(continuous, more):
         "obs_1": x[:, 0],
         "obs_2": x[:, 1],
     }
-    weights = tightrope.draw_weights(30, 40, rng=1)
+    weights = tightrope.draw_weights(30, 40, seed=1)
     value, other = (
         tightrope.statistic(tightrope.read(source), estimator="pdwis", behavior="auto")
         for source in (made, made | more(x))

@@ -25,7 +25,7 @@ DRAWS = {
     "very heavy": lambda rng, n: rng.lognormal(0, 4, n),
     "zeros and ones": lambda rng, n: np.append((rng.random(n - 1) < 0.3).astype(float), 1.0),
     "mostly zero": lambda rng, n: np.append((rng.random(n - 1) < 0.05) * rng.random(n - 1), 1.0),
-    "one of them": lambda rng, n: np.eye(n)[0],
+    "one of them": lambda rng, n: np.append(1.0, np.zeros(n - 1)),
     "one far away": lambda rng, n: np.append(rng.random(n - 1), 1e12),
     "tiny": lambda rng, n: 1e-270 * (1 + rng.random(n)),
     "huge": lambda rng, n: 1e300 * rng.random(n),

@@ -47,7 +47,7 @@ def test_the_dataset_knows_what_was_cut():
     assert data.take([0]).cut.tolist() == [False]
     assert not data.take([0]).any_cut
     assert data.take([1, 0]).cut.tolist() == [True, False]
-    assert "exact bounds" in data.notes[0]
+    assert "exact bounds" in data.notes[0].text
 
 
 @pytest.mark.parametrize(

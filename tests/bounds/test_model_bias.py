@@ -179,7 +179,7 @@ def test_a_model_that_rules_out_what_happens_gives_the_trivial_range():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: bias_bound([0.1], reward_range=(0, 1), form="loose"), "form is 'loose'; known: per-step, tight"),
+        (lambda: bias_bound([0.1], reward_range=(0, 1), form="loose"), "form must be .*; got 'loose'"),
         (lambda: bias_bound([0.1, -0.2], reward_range=(0, 1)), "step_divergences is -0.2 at step 1; a divergence"),
         (lambda: bias_bound([np.nan], reward_range=(0, 1)), "step_divergences is nan at step 0"),
         (lambda: bias_bound([], reward_range=(0, 1)), r"step_divergences has shape \(0,\); one number per step"),

@@ -238,7 +238,7 @@ def _said(**changes):
         ({}, {}, {"max_ratio": -1.0}, "max_ratio is -1.0; it must be positive"),
         ({}, {}, {"max_ratio": 1.9}, "max_ratio is 1.9, but the logs hold a cumulative importance ratio of 2:"),
         ({}, {}, {"confidence": 1.0}, "confidence is 1.0; it must lie between 0 and 1"),
-        ({}, {}, {"form": "loose"}, "form is 'loose'"),
+        ({}, {}, {"form": "loose"}, "form must be .*; got 'loose'"),
         ({}, {"smallest_prob": 0.0}, {}, "smallest_prob is 0: .* is infinite and has no range; smooth the model"),
         ({}, {"smallest_start_prob": 0.0}, {}, "smallest_start_prob is 0"),
         ({}, {"smallest_prob": 0.45}, {}, "smallest_prob is 0.45, but the model gives a logged outcome 0.4"),
@@ -330,8 +330,14 @@ def test_smoothing_by_hand():
         (lambda: smooth([[0, 0]], possible=np.array([False, False])), r"no outcome is declared possible in row \(0,\)"),
         (lambda: count(_logs(), 1, 2), "state 1 at episode 0, step 1 is not among 0..0"),
         (lambda: count(_logs(), 2, 1), "action 1 at episode 0, step 1 is not among 0..0"),
-        (lambda: count(_logs(states=[0.0, 1.0, 1.0, 0.0]), 2, 2), "one integer state per step; the logs hold float64"),
-        (lambda: count(_logs(actions=None), 2, 2), "one integer action per step; the logs hold none"),
+        (
+            lambda: count(_logs(states=[0.0, 1.0, 1.0, 0.0]), 2, 2),
+            "one integer state per step; the logs hold float64",
+        ),
+        (
+            lambda: count(_logs(actions=None), 2, 2),
+            "actions must be one integer per step for a table; the logs hold none",
+        ),
     ],
 )
 def test_count_refusals(call, message):

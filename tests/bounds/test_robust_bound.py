@@ -192,10 +192,12 @@ def test_unvisited_pairs_are_the_worst():
     cured = problem.mdp.transition_probs[:, 0, 5]
     assert found.estimate == pytest.approx(0.25 * problem.mdp.start_probs @ cured, abs=0.01)
     assert 0 < found.value < found.estimate
-    assert found.warnings == (
+    (warning,) = found.warnings
+    assert str(warning) == (
         "unvisited: 5 of the 10 state-action pairs that the candidate may take were never logged; they count as "
-        "the worst possible",
+        "the worst possible"
     )
+    assert warning.numbers == {"missing": 5, "possible": 10}
     upper = robust_bound(logs, table, side="upper")
     assert upper.estimate == pytest.approx(0.25 * problem.mdp.start_probs @ cured + 0.75, abs=0.01)
     assert upper.estimate < upper.value < 1.0

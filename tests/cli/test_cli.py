@@ -85,9 +85,9 @@ def test_policies_by_table_module_and_column_agree(logs, tmp_path, monkeypatch):
         (("--policy", "nowhere.npz"), "no such file"),
         (("--policy", "no_such_module:thing"), "cannot be imported"),
         (("--policy", "numpy:no_such_thing"), "has no 'no_such_thing'"),
-        (("--policy", "no_such_column"), "is not in the logs; they have"),
-        (("--estimator", "magic"), "known: is, pdis, wis, pdwis"),
-        (("--method", "magic"), "known: percentile"),
+        (("--policy", "no_such_column"), 'column must be "episode", "t"'),
+        (("--estimator", "magic"), 'must be "is", "pdis", "wis", "pdwis"'),
+        (("--method", "magic"), 'must be "percentile"'),
         (("--confidence", "0.4"), "between 0.5 and 1"),
         (("--n-resamples", "5"), "too few for confidence"),
         (("--horizon", "3"), "more than horizon=3"),
@@ -107,7 +107,7 @@ def test_bad_input_is_one_line_and_exit_code_two(logs, words, message):
         ("a.csv", "state,action,prob\n0,0,half\n", "must hold numbers"),
         ("a.csv", "state,action\n0,0\n", "columns state, action, prob"),
         ("a.csv", "state,action,prob\n-1,0,1\n", "whole numbers from 0"),
-        ("a.csv", "state,action,prob\n0,0,1\n0,0,1\n", "sums to 2"),
+        ("a.csv", "state,action,prob\n0,0,1\n0,0,1\n", "must sum to 1; got 2"),
         ("a.npz", "not a zip", "cannot be read as a NumPy file"),
         ("a.npy", "", "cannot be read as a NumPy file"),
     ],
@@ -160,7 +160,7 @@ def test_demo_shows_the_truth_and_mostly_advises_bounds_that_hold(problem):
         assert done.exit_code == 0, done.output
         told = tightrope.Evaluation.from_json(done.stdout)
         assert told.true_value == pytest.approx(small(problem).true_value)
-        wrong += sum(told.bounds[index].value > told.true_value for index in told.believe)
+        wrong += sum(bound.value > told.true_value for bound in told.believed)
     assert wrong <= 2
 
 
@@ -175,7 +175,7 @@ def test_demo_saves_logs_that_evaluate_reads(tmp_path):
 
     def numbers(text):
         lines = (line.split() for line in text.splitlines())
-        return [line[:5] for line in lines if line and line[0] in ("is", "pdis", "wis", "pdwis")]
+        return [line[:5] for line in lines if line and line[0] in ("IS", "PDIS", "WIS", "PDWIS")]
 
     assert len(numbers(shown.output)) == 14
     assert numbers(again.output) == numbers(shown.output)  # the command that the demo prints gives the same numbers

@@ -25,9 +25,7 @@ def logs(tmp_path_factory):
 
 def words(name, value):
     """An option as it is typed."""
-    flag = f"--{name.removesuffix('s') if isinstance(value, list) else name}".replace("_", "-").replace(
-        "--rng", "--seed"
-    )
+    flag = f"--{name.removesuffix('s') if isinstance(value, list) else name}".replace("_", "-")
     if value is True:
         return [flag]
     if isinstance(value, list):
@@ -38,7 +36,7 @@ def words(name, value):
 @pytest.mark.parametrize(
     ("reading", "asking"),
     [
-        ({}, {"rng": 7}),
+        ({}, {"seed": 7}),
         ({}, {"confidence": 0.8}),
         ({}, {"n_resamples": 150}),
         ({}, {"side": "upper"}),

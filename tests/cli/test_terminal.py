@@ -114,7 +114,7 @@ def test_results_show_no_control_characters_wherever_they_are_printed(tmp_path):
     foreign, out = tightrope.Evaluation.from_json(told), io.StringIO()  # a record that somebody else wrote
     Console(file=out, width=200).print(foreign)
     clean(out.getvalue(), str(foreign), *map(str, foreign.bounds))
-    assert "pdwis\\x9b31m[red]" in out.getvalue()
+    assert "PDWIS\\x9b31M[RED]" in out.getvalue()
 
 
 @settings(deadline=None, derandomize=True, database=None, max_examples=300)

@@ -133,7 +133,7 @@ def test_a_linear_model_takes_the_logs():
     logs = world.logs(30, rng=np.random.default_rng(6))
     model = LinearModel(reward=world.reward, terminated=world.terminated)
     record = tightrope.lower_bound(
-        logs, world.candidate, estimator=MB(model), method="percentile", n_resamples=40, rng=0
+        logs, world.candidate, estimator=MB(model), method="percentile", n_resamples=40, seed=0
     )
     assert world.true_value - 10 < record.value < world.true_value + 5
 

@@ -60,7 +60,7 @@ def test_one_seed_gives_the_same_logs():
 
 
 def test_unknown_problems_and_wrong_shapes_are_refused():
-    with pytest.raises(TightropeError, match="known: walker, bonus"):
+    with pytest.raises(TightropeError, match='problem must be "walker", "bonus"'):
         small("magic")
     with pytest.raises(TightropeError, match=r"\(S, A, S\+1\)"):
         FiniteMDP(np.ones((2, 1, 2)) / 2, np.ones((2, 1, 2)), np.ones(2) / 2, horizon=1)

@@ -120,7 +120,7 @@ def test_logs_are_what_the_table_says():
 def test_a_tabular_model_takes_the_logs():
     car = MountainCar()
     logs = car.logs(2000, rng=np.random.default_rng(4))
-    record = tightrope.lower_bound(logs, car.candidate, estimator=MB(TabularModel()), n_resamples=100, rng=0)
+    record = tightrope.lower_bound(logs, car.candidate, estimator=MB(TabularModel()), n_resamples=100, seed=0)
     assert car.true_value - 6 < record.value < car.true_value + 1
 
 

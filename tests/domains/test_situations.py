@@ -24,7 +24,7 @@ def test_advice_is_right_in_each_situation(number):
     for seed in range(6):
         data = problem.logs(500, rng=np.random.default_rng([seed, number]))
         result = tightrope.evaluate(data, problem.candidate, true_value=problem.true_value)
-        advised = [result.bounds[index] for index in result.believe]
+        advised = list(result.believed)
         kinds.append(advised[0].estimator if advised else None)
         wrong += any(bound.value > problem.true_value for bound in advised)
     allowed = RIGHT[problem.name]
@@ -43,7 +43,7 @@ def test_hidden_state_values_by_hand():
     model = tightrope.lower_bound(data, problem.candidate, estimator="mb", method="t")
     # To the model both steps look alike: each earns the average 0.1, whatever was chosen before.
     assert model.estimate == pytest.approx(0.2, abs=0.1)
-    assert any(text.startswith("model-contradicted") for text in model.warnings)
+    assert any(one.code == "model-contradicted" for one in model.warnings)
     robust = tightrope.lower_bound(data, problem.candidate, estimator="wdr", method="t")
     assert robust.estimate == pytest.approx(-0.2, abs=0.1)
 
@@ -68,7 +68,7 @@ def test_the_trap_and_the_way_out():
             )
             errors[name] += bound.value > problem.true_value
             if name == "trap":
-                assert any(text.startswith("no-correction") for text in bound.warnings)
+                assert any(one.code == "no-correction" for one in bound.warnings)
     assert errors["trap"] >= 8
     assert errors["default"] <= 2
 
@@ -133,7 +133,7 @@ def test_evaluate_takes_the_robust_bound_among_its_methods():
     result = tightrope.evaluate(
         data, problem.candidate, estimators=["mb", "pdwis"], methods=["percentile", "robust"], strict=True
     )
-    assert [result.bounds[i].method for i in result.believe] == ["robust"]
+    assert [bound.method for bound in result.believed] == ["robust"]
     assert {(one, how) for one, how, _ in result.skipped} == {("pdwis", "robust")}
     assert next(b for b in result if b.method == "robust").value < problem.true_value
 
@@ -142,11 +142,11 @@ def test_strict_believes_exact_bounds_alone():
     problem = small("walker")
     data = problem.logs(1000, rng=np.random.default_rng(0))
     loose, strict = (tightrope.evaluate(data, problem.candidate, strict=flag) for flag in (False, True))
-    assert loose.bounds[loose.believe[0]].guarantee == "approximate"
-    assert strict.bounds[strict.believe[0]].guarantee == "exact"
+    assert loose.believed[0].guarantee == "approximate"
+    assert strict.believed[0].guarantee == "exact"
     assert loose.bounds == strict.bounds
     none = tightrope.evaluate(data, problem.candidate, strict=True, methods=["percentile"])
-    assert none.believe == ()
+    assert none.believed == ()
     assert "no exact bound" in none.advice
 
 
@@ -168,8 +168,8 @@ def test_a_model_that_nothing_was_held_against_is_not_advised():
     model = SimulatorModel(lambda states, actions, uniforms: (0.9 * states, -states[:, 0]))
     result = tightrope.evaluate(continuous_logs(), policy, model=model, methods="percentile", n_resamples=100)
     assert {bound.estimator for bound in result} == {"mb"}  # no propensities, but a model was asked for
-    assert any(text.startswith("model-unchecked") for text in result.bounds[0].warnings)
-    assert result.believe == ()
+    assert any(one.code == "model-unchecked" for one in result.bounds[0].warnings)
+    assert result.believed == ()
     assert "not measured" in result.reasons[0]
 
 
@@ -177,11 +177,11 @@ def test_a_regression_of_the_wrong_shape_is_not_advised():
     """Rewards -|s| are no line in s; nothing but their residuals says so, for there are no propensities."""
     policy = tightrope.GaussianPolicy(lambda states, t: 0 * states, [[0.5]])
     result = tightrope.evaluate(continuous_logs(), policy, model="linear", methods="percentile", n_resamples=100)
-    assert any("of another shape" in text for text in result.bounds[0].warnings)
-    assert result.believe == ()
+    assert any("of another shape" in one.text for one in result.bounds[0].warnings)
+    assert result.believed == ()
     assert "not measured" in result.reasons[0]
 
 
 def test_an_unknown_model_is_refused_even_where_nobody_would_use_it():
-    with pytest.raises(tightrope.TightropeError, match="model is 'liner'; known: tabular, linear, polynomial"):
+    with pytest.raises(tightrope.TightropeError, match=r"model must be .*; got 'liner'"):
         tightrope.evaluate(continuous_logs(), tightrope.UniformPolicy(2), model="liner")

@@ -46,8 +46,8 @@ def test_the_table_shows_what_is_on_record_and_every_number():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["moon"], "domain is 'moon'; known: walker"),
-        (["cliff-world", "--rollouts", 1], "rollouts is 1; at least 2"),
+        (["moon"], 'domain must be "walker"'),
+        (["cliff-world", "--rollouts", 1], "rollouts must be at least 2"),
         (["walker", "--draw", "x.png"], "walker cannot be drawn"),
         (["cliff-world", "--draw", "x.gif"], "must end in .png, .pdf, .svg"),
         (["cliff-world", "--draw", "nowhere/x.png"], "cannot be written"),
@@ -65,7 +65,7 @@ def test_a_domain_that_cannot_be_rolled_out_is_refused():
     class Closed:
         name, true_value, true_value_error, behavior_value, behavior_value_error = "closed", 0.0, 1.0, 0.0, 1.0
 
-    with pytest.raises(TightropeError, match="closed can be logged but not rolled out"):
+    with pytest.raises(TightropeError, match="closed must have start"):
         truth(Closed(), rollouts=10, seed=0)
 
 

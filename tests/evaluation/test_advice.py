@@ -7,6 +7,7 @@ import pytest
 
 import tightrope
 from tightrope.base.records import Bound, Overlap
+from tightrope.base.warnings import caution
 from tightrope.domains import small
 from tightrope.evaluation.advice import advise as full_advice
 from tightrope.evaluation.advice import spread_warning
@@ -17,7 +18,7 @@ PLAIN = tightrope.TrajectoryDataset(**STEPS)
 
 
 def bound(estimator, method, value, error, *warnings, guarantee="approximate", side="lower"):
-    told = tuple(f"{code}: why" for code in warnings)
+    told = tuple(caution(code, "why") for code in warnings)
     return Bound(value, side, 0.95, value + 1, estimator, method, guarantee, error, told, 100)
 
 
@@ -138,7 +139,7 @@ def test_skew_warns_on_the_unsafe_side_only_and_less_as_n_grows():
     def warns(influence, side="lower", second_order=False):
         return spread_warning(influence, 1.0, side, 0.95, second_order=second_order)
 
-    assert "-1.2" in warns(values)[0]
+    assert "-1.2" in warns(values)[0].text
     assert not warns(values, "upper")
     assert warns(-values, "upper")
     # Excess φ(z)(2z²+1)/6 · 1.1547/√n = 0.1268/√n; the line is 0.2 · 0.05 = 0.01, crossed at n = 161, and
@@ -160,15 +161,15 @@ def test_twenty_equal_rewards_are_no_certainty(method):
         eval_log_probs=np.log(np.full(20, 0.5)),
     )
     result = tightrope.evaluate(data, methods=[method, "betting"])
-    assert all(any(text.startswith("no-spread") for text in b.warnings) for b in result if b.method == method)
-    assert [result.bounds[index].method for index in result.believe] == ["betting"]
+    assert all(any(one.code == "no-spread" for one in b.warnings) for b in result if b.method == method)
+    assert [bound.method for bound in result.believed] == ["betting"]
 
 
 def test_evaluate_warns_on_left_skewed_weighted_returns():
     problem = small("decline")
     data = problem.mdp.simulate(problem.behavior, 200, rng=np.random.default_rng(0))
     result = tightrope.evaluate(data, problem.candidate, methods=["percentile"])
-    warned = {b.estimator: any(text.startswith("skew") for text in b.warnings) for b in result}
+    warned = {b.estimator: any(one.code == "skew" for one in b.warnings) for b in result}
     assert {name: warned[name] for name in ("is", "pdis", "wis", "pdwis")} == {
         "is": False,
         "pdis": False,
@@ -180,13 +181,13 @@ def test_evaluate_warns_on_left_skewed_weighted_returns():
 def test_the_reasons_name_what_was_measured():
     problem = small("walker")
     data = problem.logs(300, rng=np.random.default_rng(1))
-    advice = tightrope.advise(data, problem.candidate, rng=1)
+    advice = tightrope.advise(data, problem.candidate, seed=1)
     kinds = [reason.split(":")[0] for reason in advice.reasons]
     assert kinds == ["overlap", "support", "tabular model", "bias", "sensitivity"]
     assert "300 trajectories are worth" in advice.reasons[0]
     assert str(advice).startswith(advice.text)
     assert tightrope.Advice.from_json(advice.to_json()) == advice
-    assert len(advice.bounds) == 1
+    assert len(advice.believed) == 1
 
 
 def test_one_step_logs_have_no_transitions_to_be_wrong_about():
@@ -198,9 +199,9 @@ def test_one_step_logs_have_no_transitions_to_be_wrong_about():
 def test_the_bias_line_moves_mb_by_the_bias_bound():
     problem = small("walker")
     data = problem.logs(300, rng=np.random.default_rng(1))
-    whole = tightrope.evaluate(data, problem.candidate, estimators="mb", methods="percentile", rng=1)
+    whole = tightrope.evaluate(data, problem.candidate, estimators="mb", methods="percentile", seed=1)
     assert any("more than the whole range of the return" in text for text in whole.reasons)
-    result = tightrope.evaluate(replace(data, return_range=None), problem.candidate, side="both", rng=1)
+    result = tightrope.evaluate(replace(data, return_range=None), problem.candidate, side="both", seed=1)
     first = next(bound for bound in result if bound.estimator == "mb" and bound.side == "lower")
     (line,) = [text for text in result.reasons if text.startswith("bias")]
     assert f"{first.value - result.model_check.bias_bound:.4g} instead of {first.value:.4g}" in line

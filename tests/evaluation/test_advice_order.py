@@ -10,6 +10,7 @@ import pytest
 
 import tightrope
 from tightrope.base.records import Bound, Overlap
+from tightrope.base.warnings import caution
 from tightrope.domains import situations
 from tightrope.evaluation.advice import advise
 
@@ -88,7 +89,7 @@ def test_an_infinite_bound_is_not_believed(side, infinite):
 
 
 def test_a_contradicted_process_is_not_believed_exactly():
-    told = replace(bound("mb", "robust", 1.0, "exact"), warnings=("model-contradicted: it remembers",))
+    told = replace(bound("mb", "robust", 1.0, "exact"), warnings=(caution("model-contradicted", "it remembers"),))
     assert believed([told]) is None
     assert believed([told], strict=True) is None
     assert believed([replace(told, warnings=())]) is not None
@@ -99,9 +100,9 @@ def test_a_model_alone_hears_what_was_never_logged_and_nothing_else_of_the_ratio
     made = situations()[3]
     data = made.logs(50, rng=np.random.default_rng(4))
     result = tightrope.evaluate(data, made.candidate, estimators=["mb", "wis"], methods=["percentile"], n_resamples=100)
-    told = {one.estimator: {text.split(":")[0] for text in one.warnings} for one in result}
+    told = {one.estimator: {warning.code for warning in one.warnings} for one in result}
     assert "unlogged-actions" in told["mb"] & told["wis"]
-    ratios = {text.split(":")[0] for text in result.overlap.warnings} - {"unlogged-actions"}
+    ratios = {one.code for one in result.overlap.warnings} - {"unlogged-actions"}
     assert ratios
     assert ratios <= told["wis"]
     assert not ratios & told["mb"]

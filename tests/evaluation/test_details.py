@@ -47,7 +47,7 @@ def test_a_model_weighs_all_episodes_alike(logs):
 
 def test_the_histogram_holds_every_replicate(logs):
     result = tightrope.evaluate(logs, estimators=["wis"], methods=["percentile"], n_resamples=500)
-    weights = tightrope.draw_weights(200, 500, rng=0)
+    weights = tightrope.draw_weights(200, 500, seed=0)
     ratios = final_ratios(logs)
     values = weights @ (ratios * logs.returns) / (weights @ ratios)
     found = result.details
@@ -86,9 +86,9 @@ def test_undefined_replicates_are_counted():
 
 def test_the_believed_bound_is_looked_into(logs):
     result = tightrope.evaluate(logs)
-    assert result.details.bound == result.believe[0]
+    assert result.bounds[result.details.bound] is result.believed[0]
     none = tightrope.evaluate(logs, estimators=["is"], methods=["t", "bca"], strict=True)
-    assert none.believe == ()
+    assert none.believed == ()
     assert none.bounds[none.details.bound].method == "bca"  # the first with replicates
 
 

@@ -34,7 +34,7 @@ def with_ratios(step_ratios, **changes):
 
 
 def codes(data, policy=None):
-    return {warning.split(":")[0] for warning in overlap(Problem(data, policy)).warnings}
+    return {warning.code for warning in overlap(Problem(data, policy)).warnings}
 
 
 def test_overlap_by_hand():
@@ -65,7 +65,7 @@ def test_overlap_does_not_depend_on_scale_and_never_overflows(scale):
 def test_one_episode_has_no_standard_error():
     found = overlap(Problem(with_ratios([[2.0]])))
     assert found.mean_ratio_error == math.inf
-    assert {warning.split(":")[0] for warning in found.warnings} == {"low-overlap"}
+    assert {warning.code for warning in found.warnings} == {"low-overlap"}
 
 
 # -- tails -----------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_unlogged_mass_by_hand():
     assert "unlogged-actions" in codes(data, POLICY)
     assert unlogged_mass(Problem(data, np.eye(2))) == 0
     assert unlogged_mass(Problem(data, lambda s, a, t: np.full(9, 0.5))) is None
-    softened = tightrope.epsilon_softened(lambda s, a, t: np.full(len(s), 0.5), 0.5, 2)
+    softened = tightrope.softened(lambda s, a, t: np.full(len(s), 0.5), epsilon=0.5, n_actions=2)
     assert unlogged_mass(Problem(data, softened)) is None
     assert overlap(Problem(data, softened)).unlogged_mass is None
 
@@ -241,7 +241,7 @@ def test_wrong_propensities_are_noticed():
     found = overlap(Problem(logged(0.8, 0.5), policy))
     assert found.mean_ratio == pytest.approx(1.36, abs=0.1)
     bound = tightrope.lower_bound(logged(0.8, 0.5), policy, method="percentile", n_resamples=40)
-    assert any(warning.startswith("mean-ratio: the importance ratios average") for warning in bound.warnings)
+    assert any(str(warning).startswith("mean-ratio: the importance ratios average") for warning in bound.warnings)
 
 
 def test_same_policy_is_healthy():

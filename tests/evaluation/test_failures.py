@@ -16,7 +16,7 @@ from tightrope.models import TabularModel
 
 FAILURES = {
     "memory": (MemoryError("Unable to allocate 149. GiB"), "not enough memory for it: Unable to allocate 149. GiB"),
-    "bare memory": (MemoryError(), "not enough memory for it: no more is to be had"),
+    "bare memory": (MemoryError(), "not enough memory for it: none is left"),
     "algebra": (np.linalg.LinAlgError("Singular matrix"), "LinAlgError: Singular matrix"),
     "floats": (FloatingPointError("underflow"), "FloatingPointError: underflow"),
     "overflow": (OverflowError("too large"), "OverflowError: too large"),

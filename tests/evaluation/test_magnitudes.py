@@ -17,6 +17,7 @@ import tightrope
 from tests.logs import POLICY, columns, dataset
 from tests.models import systems
 from tightrope import DataError
+from tightrope.base.warnings import codes_of
 from tightrope.domains import small
 from tightrope.evaluation.details import _histogram
 from tightrope.report.scale import Scale, around, tick_words
@@ -49,8 +50,9 @@ def test_bounds_follow_the_unit_of_the_rewards(problem, power):
             [other.value, other.estimate, other.standard_error],
             rtol=1e-9,
         )
-        assert [text.split(":")[0] for text in one.warnings] == [text.split(":")[0] for text in other.warnings]
-    assert found.believe == expected.believe
+        assert codes_of(one.warnings) == codes_of(other.warnings)
+    names = [[(bound.estimator, bound.method, bound.side) for bound in one.believed] for one in (found, expected)]
+    assert names[0] == names[1]
     assert found.verdict.kind == expected.verdict.kind
     assert found.model_check.memory == pytest.approx(expected.model_check.memory, rel=1e-6)
 
@@ -61,14 +63,14 @@ def test_rewards_whose_squares_overflow_are_refused(size):
     rewards[4] = -size
     data = tightrope.read(columns(reward=rewards))
     for call in (tightrope.evaluate, tightrope.lower_bound, tightrope.estimate, tightrope.statistic):
-        with pytest.raises(DataError, match=r"reward is .* at episode 11, step 1; beyond ±1e\+100 squares overflow"):
+        with pytest.raises(DataError, match=r"reward must lie within ±1e\+100, .*; got .* at episode 11, step 1"):
             call(data, POLICY)
 
 
 @pytest.mark.parametrize("size", [5e-324, 1e-320, 1e-308, 1e-200, 1e-101])
 def test_rewards_whose_squares_vanish_are_refused(size):
     data = tightrope.read(columns(reward=columns()["reward"] * size))
-    with pytest.raises(DataError, match=r"reward is never larger than .* squares vanish: multiply"):
+    with pytest.raises(DataError, match=r"reward must reach 1e-100 somewhere, .* Multiply"):
         tightrope.evaluate(data, POLICY)
 
 
@@ -79,7 +81,7 @@ def test_rewards_of_nothing_are_fine():
 
 @pytest.mark.parametrize("name", ["reward_range", "return_range"])
 def test_ranges_that_say_nothing(name):
-    with pytest.raises(DataError, match=rf"{name} is \(-1e\+300, 5\); an end beyond ±1e\+100 says nothing"):
+    with pytest.raises(DataError, match=rf"{name} must lie within ±1e\+100, .*; got \(-1e\+300, 5\)"):
         dataset(**{name: (-1e300, 5)})
 
 
@@ -87,9 +89,9 @@ def test_ranges_that_say_nothing(name):
 def test_states_whose_squares_overflow(size):
     data = systems.walks(12, 3)
     far = replace(data, states=np.where(np.arange(data.n_steps) == 4, size, data.states))
-    with pytest.raises(DataError, match=r"state is .* squares overflow"):
+    with pytest.raises(DataError, match=r"state must lie within .* squares overflow"):
         tightrope.evaluate(far, systems.UP, behavior="auto")
-    with pytest.raises(DataError, match=r"state is .* squares overflow"):
+    with pytest.raises(DataError, match=r"state must lie within .* squares overflow"):
         tightrope.estimate(far, systems.UP, estimator="mb", model="linear")
 
 

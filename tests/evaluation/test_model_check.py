@@ -70,7 +70,7 @@ def test_a_hidden_state_is_noticed_without_any_overlap():
     problem = next(p for p in situations() if p.observe is not None)
     found = check(problem, problem.logs(60, rng=np.random.default_rng(1)), effective=0.0)
     assert found.memory < 1e-4
-    assert any("depends on what came before" in text for text in found.warnings)
+    assert any("depends on what came before" in one.text for one in found.warnings)
 
 
 def test_the_correction_is_the_models_bias():
@@ -91,7 +91,7 @@ def test_unseen_pairs_are_warned_of():
     problem = situations()[3]
     found = check(problem, problem.logs(50, rng=np.random.default_rng(4)))
     assert found.unseen_mass == pytest.approx(0.8)
-    assert any(text.startswith("unseen-pairs: 80.0%") for text in found.warnings)
+    assert any(str(one).startswith("unseen-pairs: 80.0%") for one in found.warnings)
 
 
 def test_smoothed_log_likelihoods_by_hand():
@@ -189,5 +189,5 @@ def test_where_nothing_happens_by_chance_percentile_is_preferred_for_corrected_m
         result = tightrope.evaluate(
             data, problem.candidate, estimators=["wdr"], methods=["percentile", "bca", "studentized"], n_resamples=200
         )
-        found = {bound.method: any(text.startswith("sharp") for text in bound.warnings) for bound in result}
+        found = {bound.method: any(one.code == "sharp" for one in bound.warnings) for bound in result}
         assert found == {"percentile": False, "bca": warned, "studentized": warned}

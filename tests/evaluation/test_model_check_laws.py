@@ -95,7 +95,7 @@ def test_pairs_that_one_trajectory_holds_by_hand():
     )
     check = check_model(Problem(data, np.ones((2, 1))), "tabular", "low", effective=0.0)
     assert (check.unseen_mass, check.fragile_mass) == (0.0, 0.25)
-    assert "fragile-pairs: 25.0%" in " ".join(check.warnings)
+    assert {"share": 0.25} in [one.numbers for one in check.warnings if one.code == "fragile-pairs"]
     twice = check_model(Problem(data.take([0, 1, 2, 3, 3]), np.ones((2, 1))), "tabular", "low", effective=0.0)
     assert twice.fragile_mass == 0.0  # a copy is another trajectory
 
@@ -105,5 +105,5 @@ def test_a_robust_bound_hears_that_its_model_is_contradicted():
     made = next(one for one in situations() if one.observe is not None)
     data = made.logs(400, rng=np.random.default_rng(1))
     result = evaluate(data, made.candidate, estimators=["mb"], methods=["robust"], strict=True)
-    assert any(text.startswith("model-contradicted") for text in result.bounds[0].warnings)
-    assert result.believe == ()
+    assert any(one.code == "model-contradicted" for one in result.bounds[0].warnings)
+    assert result.believed == ()

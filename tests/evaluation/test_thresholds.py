@@ -43,7 +43,7 @@ def of_behavior(**changes):
 
 
 def codes(warnings):
-    return [text.split(":")[0] for text in warnings]
+    return [one.code for one in warnings]
 
 
 @pytest.mark.parametrize("warn", [of_overlap, of_model, of_behavior])

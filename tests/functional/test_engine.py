@@ -50,7 +50,7 @@ def dominated(spread, n=40):
 def test_replicates_are_the_statistic_on_drawn_rows(name, scheme):
     statistic = tightrope.statistic(logs(random_episodes(60, 5, seed=2), horizon=5, discount=0.9), estimator=name)
     (result,) = replicate([statistic], scheme, n_resamples=500, seed=11)
-    expected = statistic(draw_weights(60, 500, rng=11, resampling=scheme))
+    expected = statistic(draw_weights(60, 500, seed=11, resampling=scheme))
     expected = statistic.estimate + scheme.scale(60) * (expected - statistic.estimate)
     # Columns rounded to a grid that makes sums exact: some n·2^-52 of the largest value, far below 1e-11 here.
     np.testing.assert_allclose(result.values, expected, rtol=1e-12, atol=1e-11)
@@ -67,7 +67,7 @@ def test_rows_without_the_dominant_trajectories(name, spread, precision):
     (result,) = replicate(
         [statistic], Multinomial(), n_resamples=400, seed=1, precision=precision, standard_errors=True
     )
-    weights, columns = draw_weights(40, 400, rng=1), statistic.make_columns(0, 40)
+    weights, columns = draw_weights(40, 400, seed=1), statistic.make_columns(0, 40)
     expected = statistic(weights)
     assert np.isfinite(expected).all()
     defined = np.isfinite(result.values)
@@ -89,7 +89,7 @@ def test_standard_errors_by_their_definition(horizon):
     """√(Σ w (g · x)² B/(B − 1)), whatever the tiles: rows that fill none, and blocks too wide for one chunk."""
     statistic = tightrope.statistic(arrays(np.full(2100, horizon), horizon, seed=1, spread=0.05))
     (result,) = replicate([statistic], Multinomial(), n_resamples=300, seed=1, standard_errors=True)
-    weights, columns = draw_weights(2100, 300, rng=1), statistic.make_columns(0, 2100)
+    weights, columns = draw_weights(2100, 300, seed=1), statistic.make_columns(0, 2100)
     effects = statistic.combine.gradient(weights @ columns) @ columns.T
     expected = np.sqrt(np.sum(weights * effects**2, axis=1) * 2100 / 2099)
     np.testing.assert_allclose(result.standard_errors, expected, rtol=1e-9)
@@ -135,7 +135,7 @@ def test_any_statistic(scheme, n):
     data = logs(random_episodes(n, 3, seed=5), horizon=3)
     median, wis = Median(data.returns), tightrope.statistic(data, estimator="wis")
     alone, beside = (replicate(list(s), scheme, n_resamples=300, seed=4) for s in ([median], [median, wis]))
-    rows = draw_weights(n, 300, rng=4, resampling=scheme)
+    rows = draw_weights(n, 300, seed=4, resampling=scheme)
     expected = median.returns[n // 2 - 1] + scheme.scale(n) * (median(rows) - median.returns[n // 2 - 1])
     np.testing.assert_allclose(alone[0].values, expected, rtol=1e-12)
     np.testing.assert_array_equal(beside[0].values, alone[0].values)
@@ -189,7 +189,7 @@ def test_standard_error_of_a_mean():
         [tightrope.statistic(data, estimator="is")], Multinomial(), n_resamples=50, seed=0, standard_errors=True
     )
     assert result.standard_error == pytest.approx(values.std(ddof=1) / 5)
-    rows = draw_weights(25, 50, rng=0).astype(int)
+    rows = draw_weights(25, 50, seed=0).astype(int)
     expected = [np.repeat(values, row).std(ddof=1) / 5 for row in rows]
     np.testing.assert_allclose(result.standard_errors, expected, rtol=1e-9)
 
@@ -252,7 +252,7 @@ def test_undefined_rows_are_counted():
         (result,) = replicate(
             [statistic], Multinomial(), n_resamples=1000, seed=0, precision=precision, standard_errors=True
         )
-        assert result.n_undefined == (draw_weights(100, 1000, rng=0)[:, 7] == 0).sum()
+        assert result.n_undefined == (draw_weights(100, 1000, seed=0)[:, 7] == 0).sum()
         assert abs(result.n_undefined - 366) < 5 * np.sqrt(1000 * 0.366 * 0.634)
         assert (result.values[~np.isnan(result.values)] == 1.0).all()
 

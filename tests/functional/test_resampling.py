@@ -69,7 +69,7 @@ def chi_square(counts, probs, total):
 @pytest.mark.parametrize("share", [None, 0.4, 2.0])
 def test_multinomial(n, share):
     draws = n if share is None else int(share * n)
-    rows = draw_weights(n, 4000, rng=n, resampling=Multinomial(size=None if share is None else draws))
+    rows = draw_weights(n, 4000, seed=n, resampling=Multinomial(size=None if share is None else draws))
     assert (rows.sum(axis=1) == draws).all()
     assert (rows >= 0).all()
     assert (rows == np.rint(rows)).all()
@@ -91,7 +91,7 @@ def test_multinomial(n, share):
 @pytest.mark.parametrize("n", [1025, 3000, 40_000])
 def test_block_totals_are_binomial(n):
     """The first block's total is Binomial(n, 1024/n), by inversion and by rejection alike; so is the last's."""
-    rows = draw_weights(n, 1000 if n > 10_000 else 4000, rng=77)
+    rows = draw_weights(n, 1000 if n > 10_000 else 4000, seed=77)
     for block in (slice(0, BLOCK), slice((n - 1) // BLOCK * BLOCK, n)):
         width = len(range(n)[block])
         totals = rows[:, block].sum(axis=1).astype(int)
@@ -118,7 +118,7 @@ def test_binomial(n, p):
 
 
 def test_poisson():
-    rows = draw_weights(500, 2000, rng=1, resampling="poisson")
+    rows = draw_weights(500, 2000, seed=1, resampling="poisson")
     counts = np.bincount(rows.astype(int).ravel(), minlength=14)
     assert chi_square(counts, stats.poisson.pmf(np.arange(len(counts)), 1), rows.size) > TINY
     assert abs(rows.mean() - 1) < 5 / np.sqrt(rows.size)
@@ -127,7 +127,7 @@ def test_poisson():
 
 
 def test_exponential():
-    rows = draw_weights(500, 2000, rng=1, resampling="bayesian")
+    rows = draw_weights(500, 2000, seed=1, resampling="bayesian")
     assert stats.kstest(rows.ravel(), "expon").pvalue > TINY
     assert rows.min() > 0
     _uncorrelated(rows)
@@ -141,7 +141,7 @@ def _uncorrelated(rows):
 
 
 def test_replicates_are_independent():
-    rows = draw_weights(200, 4000, rng=1) - 1.0
+    rows = draw_weights(200, 4000, seed=1) - 1.0
     product = (rows[1:] * rows[:-1]).sum(axis=1)
     assert abs(product.mean()) < 5 * product.std() / np.sqrt(len(product))
 
@@ -157,10 +157,10 @@ def test_leave_one_out_rows():
 @pytest.mark.parametrize("n", [5, 1024, 2500])
 def test_tiles_and_rows_agree(scheme, n, monkeypatch):
     """Any tiling, and any replicates asked for by themselves, are parts of one fixed matrix."""
-    whole = draw_weights(n, 50, rng=3, resampling=scheme)
-    np.testing.assert_array_equal(draw_weights(n, 20, rng=3, resampling=scheme), whole[:20])
+    whole = draw_weights(n, 50, seed=3, resampling=scheme)
+    np.testing.assert_array_equal(draw_weights(n, 20, seed=3, resampling=scheme), whole[:20])
     for first in (1, 2, 3, 30):  # not only multiples of the four replicates that share a Philox call
-        np.testing.assert_array_equal(draw_weights(n, 11, rng=3, resampling=scheme, first=first), whole[first:][:11])
+        np.testing.assert_array_equal(draw_weights(n, 11, seed=3, resampling=scheme, first=first), whole[first:][:11])
     for tile in (7, 256, 1):
         monkeypatch.setattr("tightrope.functional.engines.local.TILE_ROWS", tile)
         walk = Walk(scheme, n, 50, seed=3)
@@ -175,7 +175,7 @@ def test_tiles_and_rows_agree(scheme, n, monkeypatch):
 def test_skip(scheme):
     """A partition that starts in the middle needs none of the earlier weights."""
     n, start = 3000, 2 * BLOCK
-    whole = draw_weights(n, 9, rng=5, resampling=scheme)
+    whole = draw_weights(n, 9, seed=5, resampling=scheme)
     left = scheme.start(n, 4)
     scheme.skip(left, seed=5, trajectory=start, replicate=5, n=n)
     out = np.empty((4, n - start))
@@ -186,7 +186,7 @@ def test_skip(scheme):
 @pytest.mark.parametrize("scheme", SCHEMES, ids=ids)
 def test_seeds(scheme):
     """Both halves of the 64-bit seed count; streams of different schemes differ too."""
-    rows = [draw_weights(64, 8, rng=seed, resampling=scheme) for seed in (0, 1, 2**32, 2**63)]
+    rows = [draw_weights(64, 8, seed=seed, resampling=scheme) for seed in (0, 1, 2**32, 2**63)]
     for i, left in enumerate(rows):
         for right in rows[:i]:
             assert (left != right).mean() > 0.3
@@ -202,12 +202,12 @@ def test_seed_of():
 
 @pytest.mark.parametrize("bad", [-1, 2**64, True, 1.5, "seed", None])
 def test_bad_seeds(bad):
-    with pytest.raises(TightropeError, match="rng is"):
+    with pytest.raises(TightropeError, match="seed must be"):
         seed_of(bad)
 
 
 def test_bad_schemes():
-    with pytest.raises(TightropeError, match="known: multinomial, bayesian, poisson"):
-        draw_weights(3, 2, rng=0, resampling="jackknife")
-    with pytest.raises(TightropeError, match="at least one trajectory"):
+    with pytest.raises(TightropeError, match='must be "multinomial", "bayesian", "poisson"'):
+        draw_weights(3, 2, seed=0, resampling="jackknife")
+    with pytest.raises(TightropeError, match="size must be a whole number of episodes"):
         Multinomial(size=0)

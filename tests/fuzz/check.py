@@ -60,7 +60,7 @@ class Case:
         q = self.question
         if q.n < 2:
             return np.ones((q.n_resamples, q.n))
-        return draw_weights(q.n, q.n_resamples, rng=q.seed, resampling=asking.options(q)["resampling"])
+        return draw_weights(q.n, q.n_resamples, seed=q.seed, resampling=asking.options(q)["resampling"])
 
     def fail(self, kind: str, details: str) -> None:
         """Count a difference, or a crash, and keep what it was."""

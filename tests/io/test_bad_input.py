@@ -28,7 +28,7 @@ AT = "episode 11, step 1"
 @pytest.mark.parametrize("value", [nan, inf, -inf])
 @pytest.mark.parametrize("name", ["reward", "state", "action", "behavior_prob"])
 def test_value_is_not_finite(name, value):
-    refused(put(name, 4, value), rf"column '{name}' is {value} at {AT}; it must be a finite number")
+    refused(put(name, 4, value), rf"column '{name}' must be a finite number; got {value} at {AT}")
 
 
 @pytest.mark.parametrize("name", ["obs_1", "action_1", "next_obs_0"])
@@ -36,7 +36,7 @@ def test_component_is_not_finite(name):
     bad = np.ones(9)
     bad[4] = nan
     source = columns(state=None, action=None, obs_0=np.ones(9), action_0=np.ones(9), **{name: bad})
-    refused(source, rf"column '{name}' is nan at {AT}; it must be a finite number")
+    refused(source, rf"column '{name}' must be a finite number; got nan at {AT}")
 
 
 @pytest.mark.parametrize("name", ["behavior_log_prob", "eval_log_prob"])
@@ -45,30 +45,43 @@ def test_log_prob_is_not_a_number(name, value):
     logs = np.full(9, -0.5)
     logs[4] = value
     source = columns(behavior_prob=None, **{"behavior_log_prob": np.full(9, -0.5), name: logs})
-    refused(source, rf"column '{name}' is {value} at {AT}; it must be")
+    refused(source, rf"column '{name}' must be .*; got {value} at {AT}")
 
 
 def test_behavior_log_prob_of_minus_infinity():
     logs = np.full(9, -0.5)
     logs[4] = -inf
     refused(
-        columns(behavior_prob=None, behavior_log_prob=logs), rf"'behavior_log_prob' is -inf at {AT}.*probability is > 0"
+        columns(behavior_prob=None, behavior_log_prob=logs),
+        rf"'behavior_log_prob' must be finite, .*; got -inf at {AT}",
     )
     candidate = tightrope.read(columns(eval_log_prob=logs)).eval_log_probs  # a candidate may rule an action out
     assert candidate[4] == -inf
 
 
 def test_behavior_prob_not_positive():
-    refused(put("behavior_prob", 4, 0.0), rf"column 'behavior_prob' is 0 at {AT}; a probability must be > 0")
-    refused(put("behavior_prob", 4, -0.7), rf"'behavior_prob' is -0.7 at {AT}.*are these logarithms\?")
-    refused(columns(eval_prob=np.r_[[0.5] * 4, -0.1, [0.5] * 4]), rf"'eval_prob' is -0.1 at {AT}.*must be ≥ 0")
+    refused(put("behavior_prob", 4, 0.0), rf"column 'behavior_prob' must be a probability > 0, .*; got 0 at {AT}")
+    refused(
+        put("behavior_prob", 4, -0.7),
+        rf"'behavior_prob' must be a probability > 0, .*; got -0.7 at {AT}. If these are logarithms, say so",
+    )
+    refused(
+        columns(eval_prob=np.r_[[0.5] * 4, -0.1, [0.5] * 4]),
+        rf"'eval_prob' must be a probability ≥ 0; got -0.1 at {AT}",
+    )
 
 
 def test_probability_above_one():
     bad = np.r_[[0.5] * 4, 1.5, [0.5] * 4]
-    refused(put("behavior_prob", 4, 1.5), rf"'behavior_prob' is 1.5 > 1 at {AT}; actions are discrete")
-    refused(columns(eval_prob=bad), rf"'eval_prob' is 1.5 > 1 at {AT}")
-    refused(columns(action=None, behavior_prob=bad), rf"'behavior_prob' is 1.5 > 1 at {AT}; the logs hold no action")
+    refused(
+        put("behavior_prob", 4, 1.5),
+        rf"'behavior_prob' must be at most 1, because actions are discrete; got 1.5 at {AT}",
+    )
+    refused(columns(eval_prob=bad), rf"'eval_prob' must be at most 1, .*; got 1.5 at {AT}")
+    refused(
+        columns(action=None, behavior_prob=bad),
+        rf"'behavior_prob' must be at most 1, because without an action column .*; got 1.5 at {AT}",
+    )
     refused(
         columns(behavior_prob=None, behavior_log_prob=np.log(bad)), rf"'behavior_log_prob' is 0.405465 at {AT}.*above 1"
     )
@@ -90,23 +103,23 @@ def test_missing_value(name, kind, tmp_path):
     if kind == "csv":
         source = tmp_path / "logs.csv"
         pa.csv.write_csv(table, source)
-    refused(source, rf"column '{name}' has no value \(missing or NaN\) at {place}")
+    refused(source, rf"column '{name}' must have a value in every row; it is missing or NaN at {place}")
 
 
 def test_missing_text_in_csv(tmp_path):
     path = tmp_path / "logs.csv"
     path.write_text("episode,t,action,reward\n0,0,left,1\n0,1,,1\n")
-    refused(path, "column 'action' has no value .* at episode 0, step 1")
+    refused(path, "column 'action' must have a value in every row; .* at episode 0, step 1")
 
 
 def test_missing_value_in_unsorted_rows_names_the_step():
     rewards = [0.0, 1.0, None, -1.0, 0.0, 2.0, 0.25, 0.0, 1.0]
     table = pa.table(columns(reward=pa.array(rewards))).take(list(reversed(range(9))))
-    refused(table, "column 'reward' has no value .* at episode 10, step 2")
+    refused(table, "column 'reward' must have a value in every row; .* at episode 10, step 2")
 
 
 def test_nan_and_fractions_where_whole_numbers_belong():
-    refused(put("episode", 4, nan), r"column 'episode' is nan at row 4")
+    refused(put("episode", 4, nan), r"column 'episode' must be a finite number; got nan at row 4")
     refused(put("t", 4, nan), r"column 't' must hold whole numbers; it is nan at row 4")
     refused(put("t", 4, inf), r"column 't' must hold whole numbers; it is inf at row 4")
     refused(put("t", 4, 1.5), r"column 't' must hold whole numbers; it is 1.5 at row 4")
@@ -123,7 +136,7 @@ def test_nan_and_fractions_where_whole_numbers_belong():
         ([0, 0, 1], "episode 11, step 0, column 't': this step is there more than once"),
         ([0, 2, 3], "episode 11, step 1, column 't': this step is missing"),
         ([1, 2, 3], "episode 11, step 0, column 't': this step is missing; steps count from 0"),
-        ([-1, 0, 1], "episode 11, step -1, column 't': steps count from 0"),
+        ([-1, 0, 1], "episode 11, step -1, column 't': steps must count from 0"),
     ],
 )
 def test_steps(t, message):
@@ -155,7 +168,7 @@ def test_incomplete_episode(flags):
     assert dropped.terminated.tolist() == [False, False]
     for data, done in ((kept, "taken to have ended for good"), (dropped, "left out")):
         (note,) = data.notes
-        assert re.search(rf"^(assumed|dropped): 1 of 3 episodes.*{done}", note)
+        assert re.search(rf"^(assumed|dropped): 1 of 3 episodes.*{done}", str(note))
         assert note in tightrope.lower_bound(data, POLICY, method="percentile", n_resamples=40).warnings
     complete = tightrope.read(columns(), incomplete="terminate")
     assert complete.notes == ()
@@ -168,7 +181,7 @@ def test_flagged_episode_is_complete():
 
 
 def test_incomplete_is_unknown_or_leaves_nothing():
-    refused(columns(), 'incomplete is \'guess\'; "error", "terminate" or "drop"', incomplete="guess")
+    refused(columns(), r'incomplete must be "error", "terminate" or "drop"; got .guess.', incomplete="guess")
     refused(columns(), 'incomplete="drop" leaves no episode', incomplete="drop", horizon=4)
 
 
@@ -180,7 +193,7 @@ def test_mixed_action_types(tmp_path):
     message = r"column 'action' holds mixed types: 0 \(int\) in row 0 and 'left' \(str\) in row 4"
     refused(pd.DataFrame(columns(action=mixed)), message)
     refused(columns(action=np.array(mixed, dtype=object)), message)
-    words = rf"holds mixed types: '0' at episode 10, step 0, 'left' at {AT}; use numbers or names, not both"
+    words = rf"must hold either numbers or names, not both; got '0' at episode 10, step 0 and 'left' at {AT}"
     refused(columns(action=[str(action) for action in mixed]), f"column 'action' {words}")
     path = tmp_path / "logs.csv"
     pd.DataFrame(columns(action=mixed)).to_csv(path, index=False)
@@ -199,11 +212,11 @@ def test_mixed_action_types(tmp_path):
 @pytest.mark.parametrize(
     ("both", "message"),
     [
-        ({"action_0": np.ones(9)}, "both 'action' and action_0; keep one"),
-        ({"behavior_log_prob": np.zeros(9)}, "both 'behavior_prob' and 'behavior_log_prob'; keep one"),
+        ({"action_0": np.ones(9)}, "either 'action' or action_0; they have both"),
+        ({"behavior_log_prob": np.zeros(9)}, "columns 'behavior_prob' and 'behavior_log_prob' must agree"),
         (
             {"eval_prob": np.ones(9), "eval_log_prob": np.full(9, -1.0)},
-            "both 'eval_prob' and 'eval_log_prob'; keep one",
+            "columns 'eval_prob' and 'eval_log_prob' must agree",
         ),
     ],
 )
@@ -213,7 +226,7 @@ def test_two_columns_for_one_thing(both, message):
 
 @pytest.mark.parametrize("name", ["episode", "t", "reward"])
 def test_missing_column(name):
-    refused(columns(**{name: None}), rf"column '{name}' is missing; the logs have: .*behavior_prob")
+    refused(columns(**{name: None}), rf"the logs must have a column '{name}'; they have: .*behavior_prob")
 
 
 @pytest.mark.parametrize("name", ["state", "reward", "behavior_prob"])
@@ -222,13 +235,17 @@ def test_text_where_numbers_belong(name):
 
 
 def test_columns_that_are_no_columns():
-    refused(columns(state=np.zeros((9, 2, 2))), r"column 'state' has shape \(9, 2, 2\); .* flatten it")
-    refused(columns(reward=np.zeros((9, 2))), "column 'reward' holds lists of 2; one number per row")
+    refused(columns(state=np.zeros((9, 2, 2))), r"column 'state' must have shape .*; got shape \(9, 2, 2\). Flatten it")
+    refused(columns(reward=np.zeros((9, 2))), "column 'reward' must hold one number per row; it holds lists of 2")
     ragged = [[1.0, 2.0]] * 4 + [[1.0]] + [[1.0, 2.0]] * 4
     refused(
-        pa.table(columns(state=ragged)), "column 'state' holds lists of different lengths .* 2 in row 0, 1 in row 4"
+        pa.table(columns(state=ragged)),
+        "column 'state' must hold lists of one length, .*; got 2 in row 0 and 1 in row 4",
     )
-    refused(pa.table(columns(state=[[1.0, None]] * 9)), "column 'state' has no value .* at episode 10, step 0")
+    refused(
+        pa.table(columns(state=[[1.0, None]] * 9)),
+        "column 'state' must have a value in every row; .* at episode 10, step 0",
+    )
     refused(pa.table(columns(state=[[[1.0]]] * 9)), "column 'state' holds lists within lists")
     refused({**columns(), "reward": np.zeros(8)}, "columns differ in length")
     refused(pl.DataFrame({**columns(), "a\0b": np.zeros(9)}), "a column's name holds a null character")
@@ -238,7 +255,7 @@ def test_columns_that_are_no_columns():
 
 @pytest.mark.parametrize("source", [3, None, [1, 2], pl.Series([1.0])])
 def test_source_is_no_table(source):
-    refused(source, rf"source is a {type(source).__name__}; give a path")
+    refused(source, rf"source must be a path .*; got type {type(source).__name__}")
 
 
 # -- files -----------------------------------------------------------------------------------------------------------
@@ -282,7 +299,7 @@ def test_broken_file(parquet, tmp_path):
     whole = parquet.read_bytes()
     for broken in (whole[:-100], whole[:200], b"PAR1", whole[:4] + bytes(len(whole) - 8) + whole[-4:]):
         parquet.write_bytes(broken)
-        refused(str(parquet), "logs.parquet cannot be read as Parquet, which its name says it is")
+        refused(str(parquet), "logs.parquet cannot be read as Parquet, which is what its name says")
     path = tmp_path / "logs.csv"
     path.write_text("episode,t,reward\n0,0,1\n0,1\n")
     refused(path, "cannot be read as CSV.*Expected 3 columns, got 2")
@@ -308,4 +325,4 @@ def test_nothing_exact_after_dropping_episodes():
         tightrope.lower_bound(data, POLICY, estimator="is", method="betting")
     assumed = tightrope.read(short(), incomplete="terminate", reward_range=(-100, 100), horizon=3)
     told = tightrope.lower_bound(assumed, POLICY, estimator="is", method="betting").warnings
-    assert any(text.startswith("assumed") for text in told)
+    assert any(one.code == "assumed" for one in told)

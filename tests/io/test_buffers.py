@@ -160,8 +160,8 @@ def test_rollout_not_yet_full():
 
 
 def test_bad_rollout():
-    refused(rollout(rewards=np.zeros(3)), r"an array of the rollout buffer has shape \(3,\); \(4, 2\) expected")
-    refused(rollout(episode_starts=np.zeros(8)), r"episode_starts has shape \(8,\)")
+    refused(rollout(rewards=np.zeros(3)), r"every array of the rollout buffer must have shape \(4, 2\); got \(3,\)")
+    refused(rollout(episode_starts=np.zeros(8)), r"episode_starts must have shape .*; got \(8,\)")
     refused(rollout(episode_starts=np.zeros((4, 2))), "no episode starts within the rollout buffer")
 
 
@@ -202,9 +202,9 @@ def test_d3rlpy_observations_in_parts():
 
 
 def test_bad_episodes():
-    refused([episode(0, 2, True, actions=np.zeros((3, 1)))], "episode 0 has 2 rewards but 3 actions")
+    refused([episode(0, 2, True, actions=np.zeros((3, 1)))], "episode 0 must have as many actions as rewards, 2; got 3")
     different = [episode(0, 2, True), episode(1, 2, True, observations=np.zeros((2, 5)))]
-    refused(different, "observations differ in shape between episodes")
+    refused(different, "observations must have the same shape in all episodes")
     refused([episode(0, 2, True, observations=np.zeros((2, 8, 8)))], r"'observations' has shape \(2, 8, 8\)")
     uneven = (np.ones((2, 1)), np.ones((3, 1)))
     refused([episode(0, 2, True, observations=uneven)], r"the parts of an observation differ in length: \[2, 3\]")

@@ -62,7 +62,7 @@ def test_rllib(tmp_path):
     np.testing.assert_allclose(data.states, VECTORS[order], rtol=1e-6)
     np.testing.assert_allclose(data.final_states, VECTORS[[5, 8, 2]] + 1, rtol=1e-6)
     np.testing.assert_allclose(data.behavior_log_probs, np.log(PROBS[order]), rtol=1e-6, atol=1e-7)
-    assert said(data, "behavior") == "behavior: 'action_logp', read as a logarithm; so says 'action_prob'"
+    assert said(data, "behavior") == "behavior: 'action_logp', read as a logarithm; 'action_prob' agrees"
     assert said(data, "episode") == "episode: 'eps_id'"
     assert said(data, "not used") == "not used: 'action_dist_inputs', 'unroll_id'"
 
@@ -110,7 +110,7 @@ def test_lerobot(tmp_path):
     assert said(told, "behavior: no").endswith(
         "yours: " + 'columns={"behavior_prob": "..."} (--column behavior_prob=...)'
     )
-    assert tightrope.read(path, horizon=5, incomplete="terminate").notes[0].startswith("assumed: 3 of 3")
+    assert tightrope.read(path, horizon=5, incomplete="terminate").notes[0].numbers == {"episodes": 3, "of": 3}
 
 
 def test_done_beside_truncated_tells_both():
@@ -144,13 +144,15 @@ def test_d4rl():
     np.testing.assert_array_equal(data.actions, VECTORS[:8, ::-1])
     np.testing.assert_array_equal(data.final_states, VECTORS[[1, 4, 7]] + 1)
     np.testing.assert_allclose(data.behavior_log_probs, np.linspace(-3, 2, N)[:8], rtol=1e-6)
-    assert data.notes[0].startswith("dropped: 1 of 4")
+    assert str(data.notes[0]).startswith("dropped: 1 of 4")
     assert "cut after each flagged end" in said(data, "episode")
     refused(d4rl(), "episode 3 stops after step 0 without being flagged", horizon=3)
 
 
 def test_flags_that_may_miss_an_end_do_not_cut():
-    refused(d4rl(timeouts=None), "column 'episode' is missing.*'terminals' alone does not tell.*--column episode=")
+    refused(
+        d4rl(timeouts=None), "the logs must have a column 'episode'.*'terminals' alone does not tell.*--column episode="
+    )
     asked = tightrope.read(d4rl(timeouts=None), columns={"episode": None}, incomplete="terminate")
     assert asked.lengths.tolist() == [2, 3, 4]
 
@@ -245,10 +247,10 @@ def test_obp_feedback():
 
 def test_one_step_only_when_nothing_suggests_otherwise():
     plain = {"action": columns()["action"], "reward": columns()["reward"], "behavior_prob": PROBS}
-    refused(plain, "column 'episode' is missing.*one_step=True")
+    refused(plain, "the logs must have a column 'episode'.*one_step=True")
     assert tightrope.read(plain, one_step=True).lengths.tolist() == [1] * N
-    refused(open_bandit(t=np.arange(N)), "column 'episode' is missing")
-    refused(open_bandit(), "column 'episode' is missing", one_step=False)
+    refused(open_bandit(t=np.arange(N)), "the logs must have a column 'episode'")
+    refused(open_bandit(), "the logs must have a column 'episode'", one_step=False)
 
 
 @pytest.mark.parametrize(("source", "asked"), [(open_bandit(), None), (columns(), True)], ids=["by its names", "asked"])
@@ -304,8 +306,8 @@ def test_scope_rl():
     np.testing.assert_array_equal(data.states, VECTORS[kept])
     np.testing.assert_allclose(data.behavior_log_probs, np.log(PROBS[kept]), rtol=1e-15)
     assert data.reading[0] == "trajectories, as SCOPE-RL holds them; 1 rows after an episode's end were left out"
-    refused(scope(n_trajectories=4), "done has shape .* n_trajectories=4 times")
-    refused(scope(reward=np.zeros(3)), r"reward has shape \(3,\); 9 rows are expected")
+    refused(scope(n_trajectories=4), "done must have n_trajectories=4 times")
+    refused(scope(reward=np.zeros(3)), r"reward must have 9 rows; got shape \(3,\)")
     refused(scope(pscore=np.ones((N, 2))), "pscore has shape .* density of the whole action")
     refused(scope(n_trajectories="three"), "do not read as SCOPE-RL's")
 
@@ -356,10 +358,10 @@ def test_map_outranks_names():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"propensity": "p"}, "columns names the role 'propensity'; the roles are: episode, t, reward"),
-        ({"behavior_prob": "q"}, "columns takes 'q' for 'behavior_prob', but the logs have: episode, t"),
-        ({"reward": ["reward", "t"]}, "columns takes 2 columns for 'reward'; give one"),
-        ({"behavior_prob": "reward", "behavior_log_prob": "t"}, "columns names both 'behavior_prob' and"),
+        ({"propensity": "p"}, "every key of columns must be .*; got 'propensity'"),
+        ({"behavior_prob": "q"}, r"columns\['behavior_prob'\] must be .*; got 'q'"),
+        ({"reward": ["reward", "t"]}, r"columns\['reward'\] must be one column; got 2"),
+        ({"behavior_prob": "reward", "behavior_log_prob": "t"}, "columns must name either 'behavior_prob' or"),
     ],
 )
 def test_bad_map(given, message):
@@ -373,7 +375,7 @@ def test_two_candidates_for_one_role():
     source = rllib(episode_index=np.zeros(N, dtype=int))
     refused(
         source,
-        r"more than one column could be the episode: 'eps_id', 'episode_index'; say which: .*--column episode=eps_id",
+        r"more than one column could be the episode: .*. Say which to use: .*--column episode=eps_id",
     )
     assert tightrope.read(source, columns={"episode": "eps_id"}).n_trajectories == 3
     refused(
@@ -385,7 +387,9 @@ def test_two_probabilities_that_disagree():
     wrong = np.log(PROBS)
     wrong[4] -= 0.01
     source = rllib(action_logp=wrong)
-    message = r"both 'action_prob' and 'action_logp'.*disagree \(0.5 and 0.495025 at episode 17, step 1\).*--column "
+    message = (
+        r"columns 'action_prob' and 'action_logp' must agree, .*; got 0.5 and 0.495025 at episode 17, step 1.*--column "
+    )
     refused(source, message + r"behavior_log_prob=action_logp.* or .*--column behavior_prob=action_prob")
     data = tightrope.read(source, columns={"behavior_prob": "action_prob"})
     np.testing.assert_allclose(data.behavior_log_probs[1], np.log(0.5), rtol=1e-7)
@@ -401,22 +405,20 @@ def test_logarithms_given_as_probabilities_and_back():
     logs = np.log(PROBS)
     refused(
         columns(behavior_prob=logs),
-        r"'behavior_prob' is -0.69.*are these logarithms\? .*behavior_log_prob=behavior_prob",
+        r"'behavior_prob' must be a probability .*; got -0.69.*If these are logarithms.*_log_prob=behavior_prob",
     )
     same = tightrope.read(columns(behavior_prob=logs), columns={"behavior_log_prob": "behavior_prob"})
     assert same.behavior_log_probs.tolist() == logs.tolist()
     refused(
         columns(behavior_prob=None, action_logp=PROBS),
-        r"'action_logp' is read as logarithms, but is 1 at episode 12, step 1 and never negative.*prob=action_logp",
+        r"'action_logp' must hold logarithms .*; got 1 at episode 12, step 1, and none is negative.*prob=action_logp",
     )
     back = tightrope.read(columns(behavior_prob=None, action_logp=PROBS), columns={"behavior_prob": "action_logp"})
     np.testing.assert_allclose(back.behavior_log_probs, logs, rtol=1e-15)
 
 
 def test_missing_column_says_what_was_looked_for():
-    refused(
-        columns(reward=None), "'reward' is missing; the logs have: episode, .* known: rewards, next.reward.*reward="
-    )
+    refused(columns(reward=None), "column 'reward'; they have: episode, .* known too: rewards, next.reward.*reward=")
     data = tightrope.read(columns(behavior_prob=None, p=PROBS))
     with pytest.raises(tightrope.DataError, match=r"no behaviour probabilities.*--column behavior_prob="):
         tightrope.lower_bound(data, POLICY)
@@ -438,7 +440,7 @@ def test_commands_say_what_was_read(tmp_path):
     assert "not used: 'q'" in seen.output
     twice = CliRunner().invoke(app, ["inspect", str(path), "--column", "t=when", "--column", "t=who"])
     assert twice.exit_code == 2
-    assert "--column is 't=who'; give ROLE=NAME, each role once" in twice.stderr
+    assert "--column must be ROLE=NAME, each role once" in twice.stderr
 
 
 def test_one_step_command(tmp_path):

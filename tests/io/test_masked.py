@@ -30,7 +30,10 @@ def masked(values, row=4):
 def test_masked_entry_of_a_column_is_a_missing_value(name):
     made = columns(terminated=np.zeros(9, dtype=bool), eval_prob=np.full(9, 0.5), next_state=np.zeros(9, dtype=int))
     place = "row 4" if name in ("episode", "t") else AT
-    refused(made | {name: masked(made[name])}, rf"column '{name}' has no value \(missing or NaN\) at {place}")
+    refused(
+        made | {name: masked(made[name])},
+        rf"column '{name}' must have a value in every row; it is missing or NaN at {place}",
+    )
 
 
 @pytest.mark.parametrize("kind", ["array", "rows", "frame"])
@@ -39,14 +42,16 @@ def test_masked_component_of_a_vector(kind):
     source = columns(state=vectors if kind == "array" else [vectors[i] for i in range(9)])
     if kind == "frame":
         source = pd.DataFrame(source)
-    refused(source, rf"column 'state' has no value \(missing or NaN\) at {AT}")
+    refused(source, rf"column 'state' must have a value in every row; it is missing or NaN at {AT}")
 
 
 def test_masked_entries_of_lists():
-    refused(columns(reward=[*[1.0] * 4, np.ma.masked, *[1.0] * 4]), rf"'reward' has no value .* at {AT}")
+    refused(
+        columns(reward=[*[1.0] * 4, np.ma.masked, *[1.0] * 4]), rf"'reward' must have a value in every row; .* at {AT}"
+    )
     text = np.ma.array(["left"] * 9, mask=np.arange(9) == 4)
-    refused(columns(action=text), rf"'action' has no value .* at {AT}")
-    refused(columns(reward=masked([1.0] * 9).astype(object)), rf"'reward' has no value .* at {AT}")
+    refused(columns(action=text), rf"'action' must have a value in every row; .* at {AT}")
+    refused(columns(reward=masked([1.0] * 9).astype(object)), rf"'reward' must have a value in every row; .* at {AT}")
 
 
 def test_masks_that_hide_nothing_needed_change_nothing():
@@ -75,7 +80,7 @@ def test_masked_arrays_of_a_dataset(name):
 
 
 def test_masked_arrays_of_other_tools():
-    with pytest.raises(DataError, match=r"'reward' has no value .* at episode 0, step 1"):
+    with pytest.raises(DataError, match=r"'reward' must have a value in every row; .* at episode 0, step 1"):
         tightrope.read(scope(reward=masked(np.arange(9.0), 1)))
     with pytest.raises(DataError, match="done has no value"):
         tightrope.read(scope(done=masked(scope()["done"], 1)))
@@ -135,7 +140,7 @@ def test_masked_weights():
 def test_complex_arrays_of_a_dataset(name):
     given = {"offsets": np.array([0, 1, 2]), "rewards": np.zeros(2), "terminated": np.ones(2, dtype=bool)}
     given[name] = np.asarray(given.get(name, np.zeros(2))) + 0.5j
-    with pytest.raises(DataError, match=f"{name} holds complex numbers"):
+    with pytest.raises(DataError, match=f"{name} must hold real numbers"):
         tightrope.TrajectoryDataset(**given, horizon=1)
 
 

@@ -109,7 +109,7 @@ def test_no_propensities(backend):
 
 def test_propensities_in_some_episodes_only():
     record("walk-v0", "hdf5", change=lambda number: {"infos": {"other": [0.5] * 4}} if number == 0 else {})
-    refused("minari:walk-v0", "'infos/log_prob' is nan at episode 0, step 0")
+    refused("minari:walk-v0", "'infos/log_prob' must be finite, .*; got nan at episode 0, step 0")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -146,11 +146,11 @@ def test_continuous_actions_and_numbered_states(backend):
 def test_tuples_of_actions_are_refused():
     pair = gym.spaces.Tuple([gym.spaces.Discrete(2), gym.spaces.Discrete(2)])
     record("walk-v0", "hdf5", actions=pair, change=lambda number: {"actions": (np.zeros(LENGTHS[number], int),) * 2})
-    refused("minari:walk-v0", "actions are dictionaries or tuples")
+    refused("minari:walk-v0", "actions must be numbers; they are dictionaries or tuples")
 
 
 def test_nothing_there(folder):
-    refused("minari:rope/none-v0", "no Minari dataset at .*none-v0; see which there are: minari list local")
+    refused("minari:rope/none-v0", "no Minari dataset at .*none-v0; `minari list local` shows which there are")
     (folder / "empty").mkdir()
     refused(folder / "empty", "a folder, not a file")
 
@@ -173,9 +173,9 @@ def test_broken_files(backend, folder):
     metadata = data / "metadata.json"
     told = json.loads(metadata.read_text())
     metadata.write_text(json.dumps({**told, "total_steps": 7}))
-    refused("minari:walk-v0", "6 steps were found where the dataset says 7")
+    refused("minari:walk-v0", "must hold 7 steps, as it says itself; it holds 6")
     metadata.write_text(json.dumps({name: value for name, value in told.items() if name != "action_space"}))
-    refused("minari:walk-v0", "names an environment instead of its spaces")
+    refused("minari:walk-v0", "must hold its spaces; it names an environment instead")
 
 
 def test_missing_extra(monkeypatch, folder):

@@ -155,7 +155,7 @@ def test_float32_and_rounding():
     data = tightrope.read(columns(behavior_prob=probs, eval_prob=np.full(9, 1 + 1e-7)))
     np.testing.assert_allclose(data.behavior_log_probs, math.log(0.3), rtol=1e-7)
     np.testing.assert_allclose(data.eval_log_probs, 1e-7, rtol=1e-6)
-    refused(columns(eval_prob=np.full(9, 1 + 1e-5)), "only a density may exceed 1")
+    refused(columns(eval_prob=np.full(9, 1 + 1e-5)), "must be at most 1, because actions are discrete")
     wide = tightrope.read(columns(action=np.full(9, 2**64 - 1, dtype=np.uint64)))
     assert wide.actions[0] == 2**64 - 1
 
@@ -252,7 +252,7 @@ def test_types_that_change_late_in_a_csv(tmp_path):
 def test_folder_names_are_not_data(tmp_path):
     folder = tmp_path / "reward=7"
     folder.mkdir()
-    refused(as_source("parquet", columns(reward=None), folder), "column 'reward' is missing")
+    refused(as_source("parquet", columns(reward=None), folder), "the logs must have a column 'reward'")
 
 
 def test_checksums_are_verified(tmp_path):

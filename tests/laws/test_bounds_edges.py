@@ -25,7 +25,7 @@ def test_bca_without_a_level_takes_the_lowest_replicate():
     found = Replicates(401, 0.0, np.arange(1.0, 2001.0), leave_one_out=others)
     value, told = BCa().lower(found, delta=0.001)
     assert value == 1.0
-    assert [text.split(":")[0] for text in told] == ["bca-clipped", "bca-degenerate", "few-resamples"]
+    assert [one.code for one in told] == ["bca-clipped", "bca-degenerate", "few-resamples"]
 
 
 def test_bca_leaves_no_bound_above_undefined_replicates():

@@ -509,7 +509,7 @@ APPROXIMATE = [name for name, method in METHODS.items() if not is_exact(method)]
 @pytest.mark.parametrize("method", APPROXIMATE)
 def test_bounds(mode, method):
     """Every pair gives a finite bound on either side, but for the one that cannot be."""
-    settings = {"estimator": MODES[mode], "method": method, "n_resamples": 200, "rng": 1}
+    settings = {"estimator": MODES[mode], "method": method, "n_resamples": 200, "seed": 1}
     if method == "studentized" and mode.endswith("refit"):
         with pytest.raises(BoundError, match=r"standard error of every replicate.*refitted per replicate"):
             tightrope.lower_bound(FORTY, policy_of(EARLY), **settings)

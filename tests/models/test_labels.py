@@ -113,7 +113,7 @@ def test_one_far_state_among_few_steps():
     data = tightrope.read(columns(state=states), reward_range=(-1, 2), horizon=3)
     result = tightrope.evaluate(data, lambda s, t: np.where(s[:, None] == 1, [0.4, 0.6], [0.7, 0.3]))
     assert {bound.estimator for bound in result.bounds} >= {"mb", "dr", "wdr", "pdwis"}
-    with pytest.raises(PolicyError, match=r"state 100000 is outside 0..1: .* \(at episode 11, step 1\)"):
+    with pytest.raises(PolicyError, match=r"state must lie between 0 and 1, .*; got 100000 \(at episode 11, step 1\)"):
         tightrope.evaluate(data, POLICY)
 
 
@@ -122,7 +122,7 @@ def test_a_table_that_names_its_states():
     np.testing.assert_array_equal(policy.states, [5, 2**40])
     found = policy.probs(np.array([5, 2**40, 5]), np.zeros(3, dtype=int))
     np.testing.assert_array_equal(found, [[0.7, 0.3], [0.1, 0.9], [0.7, 0.3]])
-    with pytest.raises(PolicyError, match="state 6 is not among the 2 states of the policy's table"):
+    with pytest.raises(PolicyError, match="state must be one of the 2 in the policy's table; got 6"):
         policy.probs(np.array([5, 6]), np.zeros(2, dtype=int))
     in_time = TabularPolicy([[[0.1, 0.9], [0.7, 0.3]], [[1.0, 0.0], [0.5, 0.5]]], states=[9, 3])
     np.testing.assert_array_equal(in_time.probs(np.array([9, 3]), np.array([1, 0])), [[1.0, 0.0], [0.7, 0.3]])
@@ -131,10 +131,10 @@ def test_a_table_that_names_its_states():
 @pytest.mark.parametrize(
     ("states", "message"),
     [
-        ([1, 1], "states holds a state more than once"),
-        ([1], r"states has shape \(1,\)"),
-        ([0.5, 1.0], r"float64\); one whole number"),
-        ([-1, 0], "one whole number from 0 up"),
+        ([1, 1], "states must name each state once"),
+        ([1], r"states must be .*; got shape \(1,\)"),
+        ([0.5, 1.0], r"one whole number, .*float64"),
+        ([-1, 0], "one whole number, 0 or more"),
     ],
 )
 def test_bad_names_of_states(states, message):
@@ -143,9 +143,9 @@ def test_bad_names_of_states(states, message):
 
 
 def test_a_bad_row_is_named_by_its_state():
-    with pytest.raises(PolicyError, match=r"row \[7\] of probs sums to 0.9"):
+    with pytest.raises(PolicyError, match=r"row \[7\] of probs must sum to 1; got 0.9"):
         TabularPolicy([[0.5, 0.5], [0.5, 0.4]], states=[3, 7])
-    with pytest.raises(PolicyError, match=r"probs\[7, 1\] is -0.5"):
+    with pytest.raises(PolicyError, match=r"probs\[7, 1\] must be a probability ≥ 0; got -0.5"):
         TabularPolicy([[0.5, 0.5], [1.5, -0.5]], states=[3, 7])
 
 
@@ -155,11 +155,11 @@ def test_a_file_of_rows_names_its_states(tmp_path, far):
     path.write_text(f"state,action,prob\n0,0,0.25\n0,1,0.75\n{far},1,0.5\n{far},0,0.5\n")
     policy = load_policy(str(path))
     np.testing.assert_array_equal(policy.probs(np.array([far, 0]), np.zeros(2, dtype=int)), [[0.5, 0.5], [0.25, 0.75]])
-    with pytest.raises(PolicyError, match="state 1 is not among the 2 states"):
+    with pytest.raises(PolicyError, match="state must be one of the 2 in the policy's table; got 1"):
         policy.probs(np.array([1]), np.zeros(1, dtype=int))
     path.write_text(f"state,action,prob\n0,0,0.25\n0,{far},0.75\n")
     if far > 10**7:
-        with pytest.raises(PolicyError, match="is too large; number actions and times from 0"):
+        with pytest.raises(PolicyError, match="must number actions and times from 0 without gaps"):
             load_policy(str(path))
 
 
@@ -211,7 +211,7 @@ def test_known_rewards_and_declared_sizes_keep_their_meaning():
     named = TabularPolicy(POLICY, states=[0, 4])
     one = tightrope.estimate(far, named, estimator="mb", model=TabularModel(rewards=table))
     assert one == tightrope.estimate(data, POLICY, estimator="mb", model=known)
-    with pytest.raises(DataError, match=r"rewards has shape \(2, 2\); finite \(5, 2\) expected"):
+    with pytest.raises(DataError, match=r"rewards must be finite numbers of shape \(5, 2\); got shape \(2, 2\)"):
         tightrope.estimate(far, named, estimator="mb", model=known)
-    with pytest.raises(DataError, match=r"state 4 is in the logs, but n_states is 3"):
+    with pytest.raises(DataError, match=r"n_states must be at least 5, because the logs hold state 4; got 3"):
         tightrope.estimate(far, named, estimator="mb", model=TabularModel(n_states=3))

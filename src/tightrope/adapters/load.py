@@ -65,8 +65,8 @@ def _find(spec: str, policy_class: str | None, onnx_output: str | None) -> Any:
     if ":" in spec:
         return load_object(spec)
     raise PolicyError(
-        f"policy is {spec!r}; give a file ({', '.join(FILES)}, file.npz:array) or module:object. A column of the logs "
-        "is read with them: read(..., eval_column=...), then policy=None"
+        f"policy must be a file ({', '.join(FILES)}, file.npz:array) or module:object; got {spec!r}. For a column of "
+        "the logs: read(..., eval_column=...), then policy=None"
     )
 
 
@@ -79,7 +79,7 @@ def load_object(spec: str) -> Any:
     """What ``module:object`` names, looked for here first; importing a module runs its code."""
     module, _, name = spec.partition(":")
     if not module or not name:
-        raise PolicyError(f"{spec!r}: give module:object, such as my_policies:candidate")
+        raise PolicyError(f"the name must be module:object, such as my_policies:candidate; got {spec!r}")
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:

@@ -31,8 +31,8 @@ def from_distributions(make: Callable[[Anything, Times], Any], example: Any) -> 
         return labelled(lambda s, t: _two_columns(make(s, t).logits), np.arange(2))
     if example.support.is_discrete:
         raise PolicyError(
-            f"the policy returns a {type(example).__name__}; of distributions over discrete actions Categorical and "
-            "Bernoulli are known"
+            "the policy must return a Categorical or a Bernoulli for discrete actions; it returns a "
+            f"{type(example).__name__}"
         )
     width = _check_batch(example)
     return DensityPolicy(
@@ -77,8 +77,8 @@ def quantile(distribution: Any, uniforms: Array) -> Any:
         return distribution.icdf(torch.as_tensor(uniforms).reshape(shape))
     except NotImplementedError:
         raise PolicyError(
-            f"torch cannot invert a {type(distribution).__name__}, so the policy cannot act in a model; importance "
-            "sampling needs no acting"
+            f"torch cannot invert a {type(distribution).__name__}, so the policy cannot act in a model. Importance "
+            "sampling still works"
         ) from None
 
 
@@ -100,7 +100,7 @@ def _check_batch(distribution: Any) -> int:
     if len(batch) == 2 and batch[1] == 1 and not event:
         return 1
     raise PolicyError(
-        f"the policy returns a {type(distribution).__name__} with batch shape {batch} and event shape {event}: batch "
-        "(N,) is expected, one distribution per state. For independent components wrap it: "
-        "torch.distributions.Independent(distribution, 1)"
+        f"the policy must return one distribution per state, batch shape (N,); it returns a "
+        f"{type(distribution).__name__} with batch shape {batch} and event shape {event}. For independent components "
+        "wrap it: torch.distributions.Independent(distribution, 1)"
     )

@@ -32,7 +32,7 @@ def torch_policy(module: Any, output: Output | None = None) -> StatePolicy:
 
     names = required(module.forward)
     if names is None:
-        raise PolicyError(f"forward of {type(module).__name__} takes *args; (states) or (states, t) is expected")
+        raise PolicyError(f"forward of {type(module).__name__} must take (states) or (states, t); it takes *args")
     ask = of_states(module, names)
 
     def function(states: Anything, t: Times) -> Any:

@@ -75,7 +75,7 @@ def check_finite(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
     bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
     if bad.any():
         step = int(np.argmax(bad))
-        raise DataError(f"{name} is {values[step]} at {where(step)}; it must be a finite number")
+        raise DataError(f"{name} must be a finite number; got {values[step]} at {where(step)}")
 
 
 def check_size(name: str, values: npt.NDArray[Any], where: Where) -> None:
@@ -86,13 +86,13 @@ def check_size(name: str, values: npt.NDArray[Any], where: Where) -> None:
     step = int(np.argmax(sizes))
     if sizes[step] > LARGEST:
         raise DataError(
-            f"{name} is {values[step]} at {where(step)}; beyond ±{LARGEST:g} squares overflow: divide all of them by "
-            "one number, the results are then in that unit"
+            f"{name} must lie within ±{LARGEST:g}, because larger squares overflow; got {values[step]} at "
+            f"{where(step)}. Divide all of them by one number; the results are then in that unit"
         )
     if 0 < sizes[step] < 1 / LARGEST:
         raise DataError(
-            f"{name} is never larger than {sizes[step]:g} (at {where(step)}); below {1 / LARGEST:g} squares vanish: "
-            "multiply all of them by one number, the results are then in that unit"
+            f"{name} must reach {1 / LARGEST:g} somewhere, because smaller squares vanish; the largest is "
+            f"{sizes[step]:g} at {where(step)}. Multiply all of them by one number; the results are then in that unit"
         )
 
 
@@ -113,15 +113,13 @@ def check_log_probs(
         bad |= values == -np.inf
     if bad.any():
         step = int(np.argmax(bad))
-        need = (
-            "a number or -inf" if zero else "finite: the behaviour policy took this action, so its probability is > 0"
-        )
-        raise error(f"{name} is {values[step]} at {where(step)}; it must be {need}")
+        need = "a number or -inf" if zero else "finite, because the behaviour policy took this action"
+        raise error(f"{name} must be {need}; got {values[step]} at {where(step)}")
     if discrete is not False and len(values) and values.max() > ROUNDING:
         step = int(np.argmax(values > ROUNDING))
         raise error(
-            f"{name} is {values[step]:g} at {where(step)}, a probability above 1; only a density of continuous (float) "
-            f"actions may exceed 1{'' if discrete else ', and these logs hold no action column'}"
+            f"{name} must be at most 0, the logarithm of a probability; got {values[step]:g} at {where(step)}. Only a "
+            f"density of continuous (float) actions may exceed 1{'' if discrete else '; these logs hold no actions'}"
         )
 
 
@@ -135,8 +133,8 @@ def check_labels(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
     if numeric.any() and not numeric.all():
         row = int(np.argmax(numeric != numeric[0]))
         raise DataError(
-            f"{name} holds mixed types: {str(values[0])!r} at {where(0)}, {str(values[row])!r} at {where(row)}; use "
-            "numbers or names, not both"
+            f"{name} must hold either numbers or names, not both; got {str(values[0])!r} at {where(0)} and "
+            f"{str(values[row])!r} at {where(row)}"
         )
 
 
@@ -147,22 +145,24 @@ def declared_range(name: str, value: Any) -> tuple[float, float]:
         low = -np.inf if low is None else float(low)
         high = np.inf if high is None else float(high)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{name} is {value!r}; give a pair (lowest, highest), None for an unknown end") from error
+        raise DataError(
+            f"{name} must be a pair (lowest, highest), with None for an unknown end; got {value!r}"
+        ) from error
     if not low < high:
-        raise DataError(f"{name} is ({low:g}, {high:g}); the lowest must be below the highest")
+        raise DataError(f"{name} must have its lowest number below its highest; got ({low:g}, {high:g})")
     if any(LARGEST < abs(end) < np.inf for end in (low, high)):
-        raise DataError(f"{name} is ({low:g}, {high:g}); an end beyond ±{LARGEST:g} says nothing: leave it None")
+        raise DataError(f"{name} must lie within ±{LARGEST:g}, or have None for an end; got ({low:g}, {high:g})")
     return low, high
 
 
 def whole_horizon(value: Any) -> int:
     """A number of steps."""
     if not is_number(value) or value < 1 or value % 1 != 0:
-        raise DataError(f"horizon is {value!r}; it must be a whole number of steps, at least 1")
+        raise DataError(f"horizon must be a whole number of steps, at least 1; got {value!r}")
     if value > LONGEST:
         raise DataError(
-            f"horizon is {value!r}; at most {LONGEST} steps are handled, since every step has numbers of its own. Give "
-            "the number of steps after which nothing more counts"
+            f"horizon must be at most {LONGEST} steps; got {value!r}. Give the number of steps after which nothing "
+            "more counts"
         )
     return int(value)
 

@@ -65,7 +65,7 @@ def imported_digest(module: str) -> str:
     """The same of what this process runs: refused where the source was changed after it was imported."""
     now = source_digest(module)
     if _IMPORTED.setdefault(sys.modules[module], now) != now:
-        raise TightropeError(f"the source of {module} changed after it was imported here; start Python anew")
+        raise TightropeError(f"the source of {module} changed after it was imported here; start Python again")
     return now
 
 

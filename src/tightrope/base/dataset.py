@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from tightrope.base.checks import (
 )
 from tightrope.base.errors import DataError, visible
 from tightrope.base.policy import Policy
+from tightrope.base.warnings import Caution
 
 Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -38,6 +39,15 @@ class TrajectoryDataset:
     keeps its last importance ratio. One of exactly ``horizon`` steps is complete either way. An episode that the
     logger cut off earlier is refused: nobody knows what it would still have earned (see ``read(incomplete=...)``).
     Arrays are read-only: a policy or a model that is handed them cannot change the logs.
+
+    >>> import numpy as np, tightrope
+    >>> logs = tightrope.TrajectoryDataset(
+    ...     offsets=np.array([0, 2, 3]), rewards=np.array([1.0, 0.0, 2.0]), terminated=np.array([True, True]), horizon=2
+    ... )
+    >>> logs
+    <TrajectoryDataset: 2 episodes, 3 steps, horizon 2, discount 1>
+    >>> logs.returns
+    array([1., 2.])
     """
 
     offsets: IntArray  # (n+1,): episode i is steps offsets[i] .. offsets[i+1]-1
@@ -57,7 +67,7 @@ class TrajectoryDataset:
     horizon_declared: bool = True  # False when it is merely the longest episode seen
     cut: BoolArray | None = None  # (n,): cut off early, and taken to have ended for good; None: no episode was
     n_dropped: int = 0  # episodes left out on reading because they were cut off
-    notes: tuple[str, ...] = ()  # what was assumed on reading; travels with every result
+    notes: tuple[Caution, ...] = ()  # what was assumed on reading; travels with every result
     reading: tuple[str, ...] = ()  # which column was taken for what
 
     def __post_init__(self) -> None:
@@ -68,8 +78,8 @@ class TrajectoryDataset:
         self._set("cut", np.bool_)
         for name in ("states", "actions", "final_states", "episode_ids"):
             self._set(name, None)
-        for name in ("notes", "reading"):
-            object.__setattr__(self, name, tuple(visible(text) for text in getattr(self, name)))
+        object.__setattr__(self, "notes", _notes(self.notes))
+        object.__setattr__(self, "reading", tuple(visible(text) for text in self.reading))
         self._check_settings()
         self._check_offsets()
         if self.episode_ids is None:
@@ -168,7 +178,7 @@ class TrajectoryDataset:
         try:
             index = np.arange(self.n_trajectories)[np.asarray(episodes)]
         except IndexError as error:
-            raise DataError(f"no such episodes; positions run from 0 to {self.n_trajectories - 1}: {error}") from error
+            raise DataError(f"episodes must be positions from 0 to {self.n_trajectories - 1}: {error}") from error
         offsets, steps = np.concatenate([[0], np.cumsum(self.lengths[index])]), self.steps_of(index)
 
         def pick(values: npt.NDArray[Any] | None, at: IntArray) -> npt.NDArray[Any] | None:
@@ -224,7 +234,7 @@ class TrajectoryDataset:
         try:
             given = np.asarray(value)
             if given.dtype.kind == "c":
-                raise DataError(f"{name} holds complex numbers; give real ones")
+                raise DataError(f"{name} must hold real numbers; got complex ones")
             array = given if dtype is None else given.astype(dtype, copy=False)
         except (TypeError, ValueError) as error:
             if isinstance(error, DataError):
@@ -232,7 +242,7 @@ class TrajectoryDataset:
             wanted = "numbers or text" if dtype is None else np.dtype(dtype).name
             raise DataError(f"{name} does not convert to an array of {wanted}: {error}") from error
         if dtype is None and array.dtype.kind not in "iubfUM":
-            raise DataError(f"{name} holds mixed types; give integers, floats or text, one kind for all rows")
+            raise DataError(f"{name} must hold integers, floats or text, the same kind in all rows; got mixed types")
         if dtype in (np.int64, np.bool_) and not np.array_equal(given, array):
             raise DataError(
                 f"{name} must hold {'true or false' if dtype is np.bool_ else 'whole numbers'}; got {given}"
@@ -246,7 +256,7 @@ class TrajectoryDataset:
 
     def _check_settings(self) -> None:
         if not is_number(self.discount) or not 0.0 <= self.discount <= 1.0:
-            raise DataError(f"discount is {self.discount!r}; it must be a number in [0, 1]")
+            raise DataError(f"discount must be a number from 0 to 1; got {self.discount!r}")
         object.__setattr__(self, "discount", float(self.discount))
         object.__setattr__(self, "horizon", whole_horizon(self.horizon))
         for name in ("reward_range", "return_range"):
@@ -256,7 +266,7 @@ class TrajectoryDataset:
     def _check_offsets(self) -> None:
         offsets = self.offsets
         if offsets.ndim != 1 or len(offsets) < 2:
-            raise DataError("the logs hold no episodes: offsets must have at least two entries")
+            raise DataError("offsets must have at least two entries: the logs hold no episodes")
         if offsets[0] != 0 or offsets[-1] != self.rewards.size or (np.diff(offsets) < 1).any():
             raise DataError(
                 f"offsets must rise from 0 to the number of steps ({self.rewards.size}), each episode having at least "
@@ -267,7 +277,7 @@ class TrajectoryDataset:
         for name in ("rewards", "behavior_log_probs", "eval_log_probs", "terminated", "cut", "episode_ids"):
             value = getattr(self, name)
             if value is not None and value.ndim != 1:
-                raise DataError(f"{name} has shape {value.shape}; one number per row is expected")
+                raise DataError(f"{name} must hold one number per row; got shape {value.shape}")
         steps, episodes = self.n_steps, self.n_trajectories
         for name, size in {
             **dict.fromkeys(("behavior_log_probs", "eval_log_probs", "states", "actions"), steps),
@@ -275,7 +285,7 @@ class TrajectoryDataset:
         }.items():
             value = getattr(self, name)
             if value is not None and value.shape[:1] != (size,):
-                raise DataError(f"{name} has shape {value.shape}; {size} rows expected")
+                raise DataError(f"{name} must have {size} rows; got shape {value.shape}")
 
     def _check_values(self) -> None:
         for name in ("rewards", "states", "actions"):
@@ -298,10 +308,9 @@ class TrajectoryDataset:
             raise DataError(
                 f"episode {self._id(first)} stops after step {self.lengths[first] - 1} without being flagged as "
                 f"terminated, but the horizon is {self.horizon} ({len(cut)} of {self.n_trajectories} episodes are "
-                "like this). If they ended for good, set the terminated column (or array); if the logger cut them off, "
-                'say what to do: incomplete="terminate" (--incomplete terminate) counts what follows as 0, '
-                '"drop" leaves '
-                "these episodes out"
+                "like this). If they ended for good, set the terminated column (or array). If the logger cut them off, "
+                'choose what to do: incomplete="terminate" (--incomplete terminate) counts what follows as 0, '
+                '"drop" leaves these episodes out'
             )
 
     def _check_ranges(self) -> None:
@@ -334,3 +343,11 @@ def steps_of(offsets: IntArray, episodes: IntArray) -> IntArray:
     lengths = offsets[1:][episodes] - offsets[:-1][episodes]
     shift = offsets[:-1][episodes] - (np.cumsum(lengths) - lengths)
     return np.repeat(shift, lengths) + np.arange(lengths.sum())
+
+
+def _notes(given: Iterable[Caution]) -> tuple[Caution, ...]:
+    notes = tuple(given)
+    for note in notes:
+        if not isinstance(note, Caution):
+            raise DataError(f"notes must hold Caution records, as bounds do; got {note!r}")
+    return notes

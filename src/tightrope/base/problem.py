@@ -28,7 +28,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not isinstance(self.dataset, TrajectoryDataset):
-            raise DataError(f"dataset is a {type(self.dataset).__name__}; read it first: tightrope.read(...)")
+            kind = type(self.dataset).__name__
+            raise DataError(f"dataset must be a TrajectoryDataset, as tightrope.read(...) makes it; got type {kind}")
         if self.policy is not None:
             known = resolved(as_policy(self.policy), self.dataset.states, self.dataset.times)
             object.__setattr__(self, "policy", known)

@@ -2,49 +2,34 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Self
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from tightrope.base.errors import TightropeError, visible
+from tightrope.base.errors import visible
+from tightrope.base.plain import Record
+from tightrope.base.warnings import Caution
 
 Side = Literal["lower", "upper"]
 Guarantee = Literal["exact", "approximate"]
 About = Literal["value", "gain"]
 
 
-class _Json:
-    """To and from JSON; infinities and NaN, which JSON lacks, are written as strings."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, lists, numbers and strings."""
-        return _plain(asdict(self))  # type: ignore[call-overload, no-any-return]
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """A JSON text that any parser reads."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The record that ``to_json`` wrote."""
-        try:
-            return cls.from_dict(json.loads(text))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise TightropeError(f"this is not the JSON of a {cls.__name__}: {error}") from error
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The record that ``to_dict`` made."""
-        return cls(**{name: _value(value) for name, value in data.items()})
-
-
 @dataclass(frozen=True)
-class Bound(_Json):
+class Bound(Record):
     """A one-sided confidence bound: the value lies on the other side of it with probability 1 − confidence at most.
 
     ``guarantee`` is "exact" (holds at every n) or "approximate" (tends to hold as n grows).
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> bound = tightrope.lower_bound(logs, walker.candidate, estimator="is", method="betting")
+    >>> round(bound.value, 2), bound.guarantee, bound.confidence
+    (-14.79, 'exact', 0.95)
+    >>> tightrope.Bound.from_json(bound.to_json()) == bound
+    True
     """
 
     value: float
@@ -55,7 +40,7 @@ class Bound(_Json):
     method: str
     guarantee: Guarantee
     standard_error: float | None = None  # of the estimate
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
     n_trajectories: int = 0
     n_resamples: int | None = None
     n_undefined: int = 0  # replicates in which the estimator was undefined; they count as the worst value
@@ -67,7 +52,7 @@ class Bound(_Json):
         sign = "≥" if self.side == "lower" else "≤"
         text = (
             f"{self.about} {sign} {self.value:.6g} with confidence {self.confidence:g} ({self.guarantee}; "
-            f"{self.estimator}, {self.method}; estimate {self.estimate:.6g}{estimated_behavior(self)})"
+            f"{self.estimator.upper()}, {self.method}; estimate {self.estimate:.6g}{estimated_behavior(self)})"
         )
         return visible("\n".join([text, *(f"  ! {warning}" for warning in self.warnings)]))
 
@@ -78,8 +63,16 @@ def estimated_behavior(bound: Bound) -> str:
 
 
 @dataclass(frozen=True)
-class Interval(_Json):
-    """A two-sided interval: two one-sided bounds that share the error equally."""
+class Interval(Record):
+    """A two-sided interval: two one-sided bounds that share the error equally.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> print(tightrope.interval(logs, walker.candidate, estimator="is", method="betting"))
+    -15.1245 ≤ value ≤ -8.8086 with confidence 0.95 (exact; IS, betting)
+    """
 
     lower: Bound
     upper: Bound
@@ -92,19 +85,14 @@ class Interval(_Json):
         low, high = self.lower, self.upper
         text = (
             f"{low.value:.6g} ≤ {low.about} ≤ {high.value:.6g} with confidence {self.confidence:g} ({low.guarantee}; "
-            f"{low.estimator}, {low.method}{estimated_behavior(low)})"
+            f"{low.estimator.upper()}, {low.method}{estimated_behavior(low)})"
         )
         warnings = dict.fromkeys((*low.warnings, *high.warnings))
         return visible("\n".join([text, *(f"  ! {warning}" for warning in warnings)]))
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The interval that ``to_dict`` made."""
-        return cls(Bound.from_dict(data["lower"]), Bound.from_dict(data["upper"]), data["confidence"])
-
 
 @dataclass(frozen=True)
-class Overlap(_Json):
+class Overlap(Record):
     """How much the logs say about the candidate: importance ratios, summed up."""
 
     effective_sample_size: tuple[float, ...]  # (horizon,): (Σρ)² / Σρ² at each step
@@ -117,12 +105,12 @@ class Overlap(_Json):
     unlogged_mass: float | None  # the candidate's probability on state-action pairs never logged, where countable
     infinite_variance: bool  # proven for the Gaussian policies at hand
     deterministic: tuple[str, ...] = ()  # which of the two policies leaves nothing to chance, and what that means
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
     tail: tuple[tuple[float, float], ...] = ()  # (ρ, share of the trajectories with a final ratio of at least ρ)
 
 
 @dataclass(frozen=True)
-class ModelCheck(_Json):
+class ModelCheck(Record):
     """What a model leaves unexplained."""
 
     model: str
@@ -139,11 +127,11 @@ class ModelCheck(_Json):
     likelihood_error: float | None  # standard error of the latter
     bias_bound: float | None  # how far wrong transitions can move its value at that likelihood; None where unbounded
     residue_free: bool  # fitted to its own data the model leaves no error at all: nothing would be corrected
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
 
 
 @dataclass(frozen=True)
-class BehaviorCheck(_Json):
+class BehaviorCheck(Record):
     """How an estimated behaviour policy fares on trajectories that it was not fitted to."""
 
     behavior: str
@@ -155,7 +143,7 @@ class BehaviorCheck(_Json):
     residual_variance: float | None  # of standardised held-out residuals, for continuous actions; expected: 1
     smallest_probs: tuple[float, float, float]  # of logged actions: the smallest, the 1 % and the 5 % quantile
     misfit: float | None = None  # p-value: whether a regression leaves state, time or products unexplained
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -176,7 +164,7 @@ class BehaviorCheck(_Json):
 
 
 @dataclass(frozen=True)
-class Summary(_Json):
+class Summary(Record):
     """What the logs hold."""
 
     n_trajectories: int
@@ -194,32 +182,36 @@ class Summary(_Json):
     return_error: float
     actions: str
     states: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Caution, ...] = ()
     reading: tuple[str, ...] = ()  # which column was taken for what
 
 
 @dataclass(frozen=True)
-class Advice(_Json):
-    """What to believe on this data, and why."""
+class Advice(Record):
+    """What to believe on this data, and why.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> advice = tightrope.advise(logs, walker.candidate, estimators="is", methods="betting")
+    >>> [bound.method for bound in advice.believed]
+    ['betting']
+    """
 
     text: str
-    bounds: tuple[Bound, ...]  # those to believe, at most one a side; none: this data cannot answer
+    believed: tuple[Bound, ...]  # the bounds to believe, at most one a side; none: this data cannot answer
     reasons: tuple[str, ...]
 
     def __str__(self) -> str:
         return visible("\n".join([self.text, *(f"  - {reason}" for reason in self.reasons)]))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The advice that ``to_dict`` made."""
-        return cls(data["text"], tuple(Bound.from_dict(bound) for bound in data["bounds"]), tuple(data["reasons"]))
 
 
 VerdictKind = Literal["yes", "no", "cannot tell", "broken", "bound"]
 
 
 @dataclass(frozen=True)
-class Verdict(_Json):
+class Verdict(Record):
     """The answer in words, which claim no more than the bounds do.
 
     "yes" and "no" answer whether the value exceeds the threshold; "bound": no threshold was given; "broken": there is
@@ -234,7 +226,7 @@ class Verdict(_Json):
 
 
 @dataclass(frozen=True)
-class Influence(_Json):
+class Influence(Record):
     """One trajectory's part in an estimate."""
 
     episode: str
@@ -245,7 +237,7 @@ class Influence(_Json):
 
 
 @dataclass(frozen=True)
-class Details(_Json):
+class Details(Record):
     """One bound looked into: the believed one, or the first where none is."""
 
     bound: int  # which of the bounds
@@ -255,15 +247,9 @@ class Details(_Json):
     n_undefined: int = 0
     influential: tuple[Influence, ...] = ()  # the largest first
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The details that ``to_dict`` made."""
-        parts = {name: _value(value) for name, value in data.items()}
-        return cls(**{**parts, "influential": tuple(Influence.from_dict(one) for one in data["influential"])})
-
 
 @dataclass(frozen=True)
-class Provenance(_Json):
+class Provenance(Record):
     """Where an evaluation comes from."""
 
     versions: dict[str, str]
@@ -273,7 +259,7 @@ class Provenance(_Json):
 
 
 @dataclass(frozen=True)
-class Evaluation(_Json):
+class Evaluation(Record):
     """Many bounds on one question, what the logs look like, and which bound to believe."""
 
     bounds: tuple[Bound, ...]
@@ -284,11 +270,11 @@ class Evaluation(_Json):
     reasons: tuple[str, ...] = ()  # the measured quantities behind the advice
     model_check: ModelCheck | None = None  # where a model was fitted
     behavior_check: BehaviorCheck | None = None  # where the behaviour policy was estimated
-    believe: tuple[int, ...] = ()  # which of the bounds, at most one a side; none: this data cannot answer
+    believed: tuple[Bound, ...] = ()  # the bounds to believe, at most one a side; none: this data cannot answer
     true_value: float | None = None  # where it is known, for demonstrations
     settings: dict[str, Any] = field(default_factory=dict)
     gains: tuple[Bound, ...] = ()  # bounds on the value less the behaviour policy's, where asked for
-    believe_gains: tuple[int, ...] = ()  # which of the gains, at most one a side
+    believed_gains: tuple[Bound, ...] = ()  # the bounds on the gain to believe, at most one a side
     verdict: Verdict | None = None
     details: Details | None = None
     provenance: Provenance | None = field(default=None, compare=False)  # equal evaluations say the same, from anywhere
@@ -296,61 +282,5 @@ class Evaluation(_Json):
     def __iter__(self) -> Iterator[Bound]:
         return iter(self.bounds)
 
-    @property
-    def believed(self) -> tuple[Bound, ...]:
-        """The bounds to believe, at most one a side."""
-        return tuple(self.bounds[index] for index in self.believe)
-
-    @property
-    def believed_gains(self) -> tuple[Bound, ...]:
-        """The bounds on the gain to believe, at most one a side."""
-        return tuple(self.gains[index] for index in self.believe_gains)
-
     def __str__(self) -> str:
         return visible("\n".join([*(str(bound).splitlines()[0] for bound in self.bounds), self.advice]))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The evaluation that ``to_dict`` made."""
-        parts = {name: _value(value) for name, value in data.items()}
-        return cls(
-            **{
-                **parts,
-                "bounds": tuple(Bound.from_dict(bound) for bound in data["bounds"]),
-                "gains": tuple(Bound.from_dict(bound) for bound in data.get("gains", ())),
-                "summary": Summary.from_dict(data["summary"]),
-                "overlap": Overlap.from_dict(data["overlap"]),
-                **{name: cls.from_dict(data[name]) for name, cls in _OPTIONAL.items() if data.get(name)},
-                "settings": {name: _value(value) for name, value in data["settings"].items()},
-            }
-        )
-
-
-_OPTIONAL: dict[str, type[_Json]] = {
-    "model_check": ModelCheck,
-    "behavior_check": BehaviorCheck,
-    "verdict": Verdict,
-    "details": Details,
-    "provenance": Provenance,
-}
-_NAMES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if hasattr(value, "item"):  # a NumPy scalar
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_value(item) for item in value)
-    if isinstance(value, str):
-        return _NAMES.get(value, value)
-    return value

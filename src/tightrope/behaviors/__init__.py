@@ -9,6 +9,7 @@ from tightrope.base.behavior import BehaviorModel
 from tightrope.base.checks import accepted
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.behaviors.classifier import ClassifierBehavior
 from tightrope.behaviors.gaussian import GaussianRegression
 from tightrope.behaviors.logistic import LogisticBehavior
@@ -32,18 +33,21 @@ def behavior(chosen: Any, dataset: TrajectoryDataset) -> BehaviorModel | None:
     if isinstance(chosen, str):
         name = _suited(dataset) if chosen == "auto" else chosen
         if name not in BEHAVIORS:
-            raise TightropeError(f"behavior is {chosen!r}; known: logged, auto, {', '.join(BEHAVIORS)}")
+            known = ("logged", "auto", *BEHAVIORS)
+            raise TightropeError(must_be_one_of("behavior", chosen, known, "a behaviour model", "a classifier"))
         return BEHAVIORS[name]()
     if isinstance(chosen, type):
-        raise TightropeError(f"behavior is the class {chosen.__name__}; give an instance, such as {chosen.__name__}()")
+        raise TightropeError(
+            f"behavior must be an instance, such as {chosen.__name__}(); got the class {chosen.__name__}"
+        )
     if "dataset" in accepted(getattr(chosen, "prepare", None)) and hasattr(chosen, "name"):
         made: BehaviorModel = chosen
         return made
     if hasattr(chosen, "fit"):
         return ClassifierBehavior(chosen)
     raise TightropeError(
-        f"behavior is a {type(chosen).__name__}; give a name ({', '.join(BEHAVIORS)}), a behaviour model or a "
-        "classifier"
+        f"behavior must be a name ({', '.join(BEHAVIORS)}), a behaviour model or a classifier; got type "
+        f"{type(chosen).__name__}"
     )
 
 

@@ -32,7 +32,9 @@ class ClassifierBehavior:
     def __post_init__(self) -> None:
         kind = type(self.classifier).__name__
         if not hasattr(self.classifier, "predict_proba"):
-            raise TightropeError(f"{kind} has no predict_proba, without which there are no ratios; use one that has")
+            raise TightropeError(
+                f"the classifier must have predict_proba, because ratios need probabilities; {kind} has none"
+            )
         if "sample_weight" not in inspect.signature(self.classifier.fit).parameters:
             raise TightropeError(
                 f"{kind}.fit takes no sample_weight, by which replicates are weighted; use another classifier, such as "

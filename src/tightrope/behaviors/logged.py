@@ -31,8 +31,8 @@ def logged_states(dataset: TrajectoryDataset) -> Anything:
     states = dataset.states
     if states is None:
         raise DataError(
-            "behaviour policy: it is estimated from the logged states, and the logs have none; add a state column (or "
-            "obs_*), or the logged probabilities as behavior_prob"
+            "behaviour policy: the logs must have a state column (or obs_*) to estimate it from; or add the logged "
+            "probabilities as behavior_prob"
         )
     return states
 
@@ -100,10 +100,7 @@ def _telling(rows: Array) -> IntArray:
 
 def _actions(dataset: TrajectoryDataset) -> Anything:
     if dataset.actions is None:
-        raise DataError(
-            "behaviour policy: it is estimated from the logged actions, and the logs have none; add an action column "
-            "(or action_*)"
-        )
+        raise DataError("behaviour policy: the logs must have an action column (or action_*) to estimate it from")
     return dataset.actions
 
 

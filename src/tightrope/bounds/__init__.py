@@ -6,6 +6,7 @@ Every one computes a *lower* bound; an upper bound is the lower bound of the ref
 from __future__ import annotations
 
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.bounds.base import BootstrapBound, ExactBound, Method, ProcessBound
 from tightrope.bounds.exact.anderson import Anderson
 from tightrope.bounds.exact.betting import Betting
@@ -13,6 +14,7 @@ from tightrope.bounds.exact.betting_mixture import BettingMixture
 from tightrope.bounds.exact.cut import CUT
 from tightrope.bounds.exact.empirical_bernstein import EmpiricalBernstein
 from tightrope.bounds.exact.hoeffding import Hoeffding
+from tightrope.bounds.rehearsal.bound import Rehearsed
 from tightrope.bounds.replicates.basic import Basic
 from tightrope.bounds.replicates.bca import BCa
 from tightrope.bounds.replicates.percentile import Percentile
@@ -38,7 +40,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-PROCESS_METHODS: dict[str, ProcessBound] = {Robust.name: Robust()}
+PROCESS_METHODS: dict[str, ProcessBound] = {bound.name: bound for bound in (Robust(), Rehearsed())}
 
 
 def method(chosen: str | Method) -> Method:
@@ -49,7 +51,7 @@ def method(chosen: str | Method) -> Method:
     if isinstance(chosen, str) and chosen in known:
         return known[chosen]
     if isinstance(chosen, str) or not (hasattr(chosen, "lower") or isinstance(chosen, ProcessBound)):
-        raise TightropeError(f"method is {chosen!r}; known: {', '.join(known)}")
+        raise TightropeError(must_be_one_of("method", chosen, known, "a bound object"))
     return chosen
 
 
@@ -69,6 +71,7 @@ __all__ = [
     "Method",
     "Percentile",
     "ProcessBound",
+    "Rehearsed",
     "Robust",
     "StudentT",
     "Studentized",

@@ -9,7 +9,8 @@ import numpy as np
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
-from tightrope.base.records import Bound, Side
+from tightrope.base.records import About, Bound, Side
+from tightrope.base.warnings import Caution
 from tightrope.functional.engines import Replicates
 from tightrope.functional.values import SequentialValues, TrajectoryValues
 
@@ -23,7 +24,7 @@ class BootstrapBound(Protocol):
     needs: ClassVar[frozenset[Need]]
     second_order: ClassVar[bool]  # whether it corrects for skewness, to leading order
 
-    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
+    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound at level 1 − delta, and what to be told about it."""
         ...
 
@@ -52,12 +53,13 @@ class SequentialBound(Protocol):
 
 @runtime_checkable
 class ProcessBound(Protocol):
-    """A bound over all processes that the logs leave possible; it says itself what it guarantees."""
+    """A bound that looks at the whole process, not at replicates or values; it says itself what it guarantees."""
 
     name: ClassVar[str]
+    of: ClassVar[str]  # the estimator whose value it bounds
 
-    def bound(self, problem: Problem, *, confidence: float, side: Side) -> Bound:
-        """The bound on the candidate's value."""
+    def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
+        """The bound on the candidate's value, or on its gain; refuses what it cannot bound."""
         ...
 
 

@@ -35,7 +35,7 @@ def demo(
             say(f"{chosen.name}: {chosen.about}.")
         with progress_bar("resampling") as progress:
             result = tightrope.evaluate(
-                dataset, chosen.candidate, rng=seed, true_value=chosen.true_value, progress=progress
+                dataset, chosen.candidate, seed=seed, true_value=chosen.true_value, progress=progress
             )
     show(result, json)
     if save is not None:

@@ -107,7 +107,7 @@ def evaluate(
                 strict=strict,
                 confidence=confidence,
                 n_resamples=n_resamples,
-                rng=seed,
+                seed=seed,
                 max_ratio=max_ratio,
                 threshold=threshold,
                 baseline=baseline,
@@ -243,6 +243,6 @@ def _column_map(given: list[str]) -> dict[str, str | list[str] | None]:
     for text in given:
         role, equals, name = text.partition("=")
         if not equals or role in result:
-            raise DataError(f"--column is {text!r}; give ROLE=NAME, each role once, such as behavior_prob=p")
+            raise DataError(f"--column must be ROLE=NAME, each role once, such as behavior_prob=p; got {text!r}")
         result[role] = name.split(",") if "," in name else name or None
     return result

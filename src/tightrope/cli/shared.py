@@ -46,7 +46,7 @@ def show(result: Evaluation, json: bool) -> None:
 
 def leave(result: Evaluation) -> None:
     """Leave with the code that says whether there is an answer."""
-    if not result.believe:
+    if not result.believed:
         raise typer.Exit(NO_ANSWER)
 
 

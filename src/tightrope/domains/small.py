@@ -15,6 +15,7 @@ import numpy as np
 
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.base.policy import TabularPolicy
 from tightrope.domains.cliff_walking import HORIZON, along_the_edge, cliff_walking
 from tightrope.domains.finite import FiniteMDP
@@ -190,7 +191,7 @@ def small(name: str) -> SmallProblem:
     """A problem by name; "bonus, swapped" is "bonus" with its two policies exchanged, so that the gain changes sign."""
     plain = name.removesuffix(SWAPPED)
     if plain not in SMALL:
-        raise TightropeError(f"problem is {name!r}; known: {', '.join(SMALL)}")
+        raise TightropeError(must_be_one_of("problem", name, SMALL))
     made = SMALL[plain]()
     if plain == name:
         return made

@@ -25,7 +25,7 @@ def truth(domain: Domain, *, rollouts: int, seed: int, progress: Progress | None
     if domain.true_value_error == 0 and domain.behavior_value_error == 0:
         return Truth((domain.true_value, 0.0), (domain.behavior_value, 0.0), None)
     if not isinstance(domain, Process):
-        raise TightropeError(f"{domain.name} can be logged but not rolled out: it has no start(n, rng) and step(...)")
+        raise TightropeError(f"{domain.name} must have start(n, rng) and step(...) to be rolled out; it has not")
     rng, told = np.random.default_rng(seed), progress or (lambda share: None)
     candidate = mean_return(domain, domain.candidate, rollouts, rng=rng, progress=lambda share: told(share / 2))
     behavior = mean_return(domain, domain.behavior, rollouts, rng=rng, progress=lambda share: told((1 + share) / 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.estimators.base import Anchor, Estimator
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.importance import IS, PDIS
@@ -25,7 +26,7 @@ def estimator(chosen: str | Estimator, *, model: str | Model = "auto") -> Estima
     if callable(chosen) and hasattr(chosen, "anchored") and hasattr(chosen, "name"):
         return _hashable(chosen)
     if not isinstance(chosen, str) or chosen not in ESTIMATORS:
-        raise TightropeError(f"estimator is {chosen!r}; known: {', '.join(ESTIMATORS)}")
+        raise TightropeError(must_be_one_of("estimator", chosen, ESTIMATORS, "an estimator object"))
     settings = {"model": model} if is_model_based(chosen) else {}
     made: Estimator = ESTIMATORS[chosen](**settings)
     return _hashable(made)

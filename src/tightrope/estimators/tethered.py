@@ -32,6 +32,7 @@ from tightrope.functional.values import TrajectoryValues
 from tightrope.models import Model
 
 GRID: Array = np.array([0.0, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of the mean of return − floor
+LEAST = 0.02  # of the range: where the first episodes earn nothing, tethers are multiples of this
 SHARE = 0.5  # of sd·√n: a longer tether would let single episodes skew the mean
 
 
@@ -171,9 +172,13 @@ class TetheredValues:
         return self.sign * self.data.rewards
 
     def unit(self, past: IntArray) -> float:
-        """The mean distance of the return from the end that values are counted from; what was cut off may be beyond."""
-        apart = self.sign * (self.data.returns[past] - self.origin)
-        return max(0.0, float(apart.mean())) if len(past) else 0.0
+        """The mean distance of the return from the end that values are counted from, and some of the range at least.
+
+        What was cut off may lie beyond that end.
+        """
+        low, high = self.data.value_range or (-np.inf, np.inf)
+        least = LEAST * (high - low) if np.isfinite(high - low) else 0.0
+        return max(float((self.sign * (self.data.returns[past] - self.origin)).mean()), least) if len(past) else least
 
     def along(self, order: IntArray, edges: Sequence[int], tethers: Array) -> Array:
         """X in this order, each block told by what all earlier ones taught."""

@@ -64,9 +64,9 @@ def weight_rows(weights: npt.ArrayLike, n: int) -> Array:
     """Weights as an array (..., n), checked."""
     rows = numbers("weights", weights, TightropeError)
     if rows.shape[-1:] != (n,):
-        raise TightropeError(f"weights have shape {rows.shape}; one weight per trajectory, (..., {n}), expected")
+        raise TightropeError(f"weights must have shape (..., {n}), one weight per episode; got shape {rows.shape}")
     if not (np.isfinite(rows) & (rows >= 0)).all():
-        raise TightropeError("weights must be finite and ≥ 0")
+        raise TightropeError("weights must be finite numbers ≥ 0")
     return rows
 
 
@@ -286,7 +286,7 @@ def centered(statistic: SumStatistic) -> SumStatistic:
     """The same statistic over centred columns; only sums of ratios have this form."""
     combine = statistic.combine
     if not isinstance(combine, RatioSum):
-        raise TightropeError('precision="float32" needs an estimator that is a sum of ratios; use "float64"')
+        raise TightropeError('precision must be "float64" for this estimator; "float32" is for sums of ratios')
     below, above = combine._parts(statistic.summary.sums)
     average = below / statistic.n_trajectories
     theta = above / below

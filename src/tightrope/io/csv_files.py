@@ -35,7 +35,7 @@ def read_csv(path: Path, given: ColumnMap) -> Any:
         if _is_faithful(texts[name], table[name], merges=name in asked, spelled=name in spelled):
             continue
         if name in big:
-            raise DataError(f"{path}: column {name!r} holds whole numbers that no 64-bit number holds; renumber them")
+            raise DataError(f"{path}: column {name!r} must hold whole numbers of at most 64 bits; renumber them")
         table = table.set_column(table.column_names.index(name), name, texts[name])
     return table
 

@@ -80,7 +80,7 @@ def _codes(columns: Columns) -> tuple[npt.NDArray[Any], IntArray]:
     if name is not None:
         episode = columns.raw(name)
         if episode.ndim != 1:
-            raise DataError(f"column {name!r} holds lists; an episode's name is one number or text")
+            raise DataError(f"column {name!r} must hold one number or text per row, the episode's name; it holds lists")
         check_finite(f"column {name!r}", episode, columns.where)
         return np.unique(episode, return_inverse=True)
     ends = _ends(columns)
@@ -117,7 +117,7 @@ def _check_steps(found: Episodes, column: str) -> None:
     row = int(wrong[0])
     episode, seen, wanted = found.ids[found.code[row]], found.steps[row], expected[row]
     if seen < 0:
-        raise DataError(f"episode {episode}, step {seen}, column {column!r}: steps count from 0")
+        raise DataError(f"episode {episode}, step {seen}, column {column!r}: steps must count from 0")
     if seen < wanted:
         raise DataError(
             f"episode {episode}, step {seen}, column {column!r}: this step is there more than once; keep one row of "

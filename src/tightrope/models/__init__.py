@@ -7,6 +7,7 @@ from typing import Any
 
 from tightrope.base.checks import accepted
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem
 from tightrope.models.base import BatchedModel, Evaluated, Model, PreparedModel, SimulatedModel, SmoothModel
@@ -31,18 +32,18 @@ def model(chosen: str | Model, problem: Problem) -> Model:
     if chosen == "auto":
         chosen = "tabular" if is_discrete(problem) else "linear"
     if chosen not in MODELS:
-        raise TightropeError(f"model is {chosen!r}; known: {', '.join(MODELS)}")
+        raise TightropeError(must_be_one_of("model", chosen, ("auto", *MODELS), "a model object"))
     return MODELS[chosen]()
 
 
 def check_model(chosen: Any) -> None:
     """Refuse an object that is no model, before it is asked for what only a model knows."""
     if isinstance(chosen, type):
-        raise TightropeError(f"model is the class {chosen.__name__}; give an instance, such as {chosen.__name__}()")
+        raise TightropeError(f"model must be an instance, such as {chosen.__name__}(); got the class {chosen.__name__}")
     if "anchor" not in accepted(getattr(chosen, "prepare", None)) or not hasattr(chosen, "name"):
         raise TightropeError(
-            f"model is a {type(chosen).__name__}; give a name ({', '.join(MODELS)}) or a model, such as those of "
-            "tightrope.models (--model module:object)"
+            f"model must be a name ({', '.join(MODELS)}) or a model, such as those of tightrope.models (--model "
+            f"module:object); got type {type(chosen).__name__}"
         )
 
 

@@ -29,7 +29,8 @@ class GivenValues:
         table = numbers("q_values", q_values, DataError)
         if table.ndim not in (2, 3) or not np.isfinite(table).all():
             raise DataError(
-                f"q_values has shape {table.shape}; finite (states, actions) or (times, states, actions) expected"
+                "q_values must be finite numbers of shape (states, actions) or (times, states, actions); got shape "
+                f"{table.shape}"
             )
         object.__setattr__(self, "q_values", read_only(table.copy()))
 
@@ -37,15 +38,17 @@ class GivenValues:
         """Look the logged steps up once."""
         data, policy = problem.dataset, problem.policy
         if not isinstance(policy, DiscretePolicy):
-            raise PolicyError("given q_values need a policy that lists its probs, since v̂ is their average")
+            raise PolicyError(
+                "q_values need a policy with probs(states, t), because v̂ is their average over its actions"
+            )
         states, actions, times = numbered("state", data.states), numbered("action", data.actions), data.times
         table = self.q_values
         if table.ndim == 2:
             table = np.broadcast_to(table, (data.horizon, *table.shape))
         if len(table) < data.horizon or states.max() >= table.shape[1] or actions.max() >= table.shape[2]:
             raise DataError(
-                f"q_values has shape {self.q_values.shape}; the logs need horizon {data.horizon}, states up to "
-                f"{states.max()} and actions up to {actions.max()}"
+                f"q_values must cover horizon {data.horizon}, states up to {states.max()} and actions up to "
+                f"{actions.max()}, as the logs have them; got shape {self.q_values.shape}"
             )
         values = np.empty(data.n_steps)
         for start, stop in data.chunks():
@@ -53,7 +56,7 @@ class GivenValues:
             rows, probs = table[times[steps], states[steps]], policy.probs(lent(states[steps]), lent(times[steps]))
             if probs.shape != rows.shape:
                 raise DataError(
-                    f"q_values are of {rows.shape[1]} actions, the policy {probs.shape[1]}; one each expected"
+                    f"q_values must have as many actions as the policy, {probs.shape[1]}; got {rows.shape[1]}"
                 )
             values[steps] = np.einsum("na,na->n", probs, rows)
         starts = values[data.offsets[:-1]]

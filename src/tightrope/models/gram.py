@@ -162,7 +162,7 @@ def _constant(features: Array) -> int | None:
 def _check_finite(features: Array, data: TrajectoryDataset, steps: IntArray) -> None:
     if not np.isfinite(features).all():
         row = int(np.argmin(np.isfinite(features).all(axis=1)))
-        raise DataError(f"features are {features[row]} at {data.where(int(steps[row]))}; finite numbers are expected")
+        raise DataError(f"features must be finite numbers; got {features[row]} at {data.where(int(steps[row]))}")
 
 
 def _places(width: int) -> IntArray:

@@ -32,8 +32,8 @@ def log(result: Evaluation, to: Any, *, step: int | None = None) -> None:
         to.summary["tightrope/verdict"] = _headline(result)
     else:
         raise TightropeError(
-            f"cannot log to a {type(to).__name__}; give the mlflow module, a wandb run (wandb.init()) or a TensorBoard "
-            "SummaryWriter"
+            "to must be the mlflow module, a wandb run (wandb.init()) or a TensorBoard SummaryWriter; got type "
+            f"{type(to).__name__}"
         )
 
 
@@ -42,10 +42,9 @@ def metrics(result: Evaluation) -> dict[str, float]:
     found = {
         "tightrope/behavior_value": result.summary.return_mean,
         "tightrope/effective_sample_size": result.overlap.effective_sample_size[-1],
-        "tightrope/answered": float(bool(result.believe)),
+        "tightrope/answered": float(bool(result.believed)),
     }
-    for index in result.believe:
-        bound = result.bounds[index]
+    for bound in result.believed:
         found[f"tightrope/{bound.side}_bound"] = bound.value
         found[f"tightrope/{bound.side}_estimate"] = bound.estimate
     return {name: value for name, value in found.items() if math.isfinite(value)}

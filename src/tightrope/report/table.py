@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tightrope.base.errors import visible
 from tightrope.base.records import BehaviorCheck, Bound, Evaluation, Overlap, Summary
+from tightrope.base.warnings import Caution, codes_of
 
 
 def _text(words: str, style: str = "") -> Text:
@@ -34,7 +35,7 @@ def evaluation_table(evaluation: Evaluation) -> Group:
     ]
     if evaluation.verdict is not None and evaluation.verdict.threshold is not None:
         parts.append(_text(evaluation.verdict.headline, style="bold"))
-    parts.append(_text(evaluation.advice, style="bold green" if evaluation.believe else "bold red"))
+    parts.append(_text(evaluation.advice, style="bold green" if evaluation.believed else "bold red"))
     parts += [_text(f"  {reason}", style="dim") for reason in evaluation.reasons]
     return Group(*parts)
 
@@ -52,9 +53,9 @@ def _heading(evaluation: Evaluation) -> Text:
 
 def _bounds(evaluation: Evaluation) -> Table:
     """One row for each pair, with the sides beside each other."""
-    rows: dict[tuple[str, str], dict[str, tuple[int, Bound]]] = {}
-    for index, bound in enumerate(evaluation.bounds):
-        rows.setdefault((bound.estimator, bound.method), {})[bound.side] = (index, bound)
+    rows: dict[tuple[str, str], dict[str, Bound]] = {}
+    for bound in evaluation.bounds:
+        rows.setdefault((bound.estimator, bound.method), {})[bound.side] = bound
     sides = [side for side in ("lower", "upper") if any(side in row for row in rows.values())]
     confidence = f"{evaluation.bounds[0].confidence:.4%}".replace(".0000", "")
     which = "lower and upper bounds, each with that confidence," if len(sides) > 1 else f"{sides[0]} bounds"
@@ -68,15 +69,15 @@ def _bounds(evaluation: Evaluation) -> Table:
         table.add_column("holds", no_wrap=True)
     table.add_column("warnings", overflow="fold")
     for (estimator, method), row in rows.items():
-        found = [bound for _, bound in row.values()]
+        bounds = list(row.values())
         # IS and PDIS count from the floor for a lower and from the ceiling for an upper bound: two estimates.
-        estimates = dict.fromkeys(_number(bound.estimate) for bound in found)
-        cells = [estimator, method, found[0].guarantee, " / ".join(estimates)]
-        cells += [_number(row[side][1].value) if side in row else "" for side in sides]
+        estimates = dict.fromkeys(_number(bound.estimate) for bound in bounds)
+        cells = [estimator.upper(), method, bounds[0].guarantee, " / ".join(estimates)]
+        cells += [_number(row[side].value) if side in row else "" for side in sides]
         if evaluation.true_value is not None:
-            cells.append("yes" if all(holds(bound, evaluation.true_value) for bound in found) else "NO")
-        cells.append(", ".join(dict.fromkeys(text.split(":")[0] for bound in found for text in bound.warnings)))
-        believed = any(index in evaluation.believe for index, _ in row.values())
+            cells.append("yes" if all(holds(bound, evaluation.true_value) for bound in bounds) else "NO")
+        cells.append(", ".join(codes_of(warning for bound in bounds for warning in bound.warnings)))
+        believed = any(bound in evaluation.believed for bound in bounds)
         table.add_row(*map(_text, cells), style="bold green" if believed else None)
     return table
 
@@ -88,18 +89,18 @@ def holds(bound: Bound, true_value: float) -> bool:
 
 def _warnings(evaluation: Evaluation) -> list[Text]:
     """Each warning once, in full."""
-    texts: dict[str, str] = {}
+    first: dict[str, Caution] = {}
     for bound in evaluation.bounds:
-        for text in bound.warnings:
-            texts.setdefault(text.split(":")[0], text)
-    return [_text(f"! {text}", style="yellow") for text in texts.values()]
+        for warning in bound.warnings:
+            first.setdefault(warning.code, warning)
+    return [_text(f"! {warning}", style="yellow") for warning in first.values()]
 
 
 def _skipped(skipped: tuple[tuple[str, str, str], ...]) -> Text:
     """Pairs left out, one line for each reason."""
     reasons: dict[str, list[str]] = {}
     for estimator, method, why in skipped:
-        reasons.setdefault(why, []).append(f"{estimator}/{method}")
+        reasons.setdefault(why, []).append(f"{estimator.upper()} with {method}")
     return _text("\n".join(f"Left out {', '.join(pairs)}: {why}" for why, pairs in reasons.items()), style="dim")
 
 
@@ -139,7 +140,7 @@ def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorC
     for name, value in rows.items():
         table.add_row(_text(name, style="bold"), _text(value))  # a column's name may hold what looks like markup
     warnings = [*summary.notes, *(overlap.warnings if overlap else ()), *(behavior.warnings if behavior else ())]
-    return Group(table, *(_text(f"! {text}", style="yellow") for text in warnings))
+    return Group(table, *(_text(f"! {warning}", style="yellow") for warning in warnings))
 
 
 def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
@@ -151,9 +152,9 @@ def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
         table.add_column(name, justify="right")
     table.add_column("holds")
     for name, about, result in results:
-        advised = [result.bounds[index] for index in result.believe]
+        advised = result.believed
         assert result.true_value is not None
-        words = f"{advised[0].estimator}, {advised[0].method}" if advised else "none: the logs cannot answer"
+        words = f"{advised[0].estimator.upper()}, {advised[0].method}" if advised else "none: the logs cannot answer"
         value, right = "–", "–"
         if advised:
             value, right = _number(advised[0].value), "yes" if holds(advised[0], result.true_value) else "NO"

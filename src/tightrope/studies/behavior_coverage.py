@@ -44,7 +44,7 @@ def run(task: Task) -> Outcomes:
                 behavior=behavior,
                 confidence=1 - NOMINAL,
                 n_resamples=RESAMPLES,
-                rng=weights,
+                seed=weights,
             )
             for bound in result.bounds:
                 name = f"{bound.estimator} {known}"

@@ -58,8 +58,8 @@ class Witness:
         changed += ["tightrope's own sources"] * (package_digest() != self.package)
         if changed:
             raise StudyError(
-                f"{', '.join(dict.fromkeys(changed))} changed while the study ran. What is finished belongs to the "
-                "state before; put that back and go on, or start in another folder"
+                f"{', '.join(dict.fromkeys(changed))} changed while the study ran. The finished trials belong to the "
+                "earlier state: restore it and go on, or start in another folder"
             )
 
 

@@ -42,8 +42,8 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise StudyError(
-                f"{self.path} cannot be written any more: {error}. {len(self.done)} trials are safe; make room and "
-                "give the same command again"
+                f"{self.path} can no longer be written: {error}. {len(self.done)} trials are safe; make room and give "
+                "the same command again"
             ) from error
         self.done[trial] = outcome
 

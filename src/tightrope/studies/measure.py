@@ -54,9 +54,13 @@ class UserDomain:
         longest = longest_episode(self.environment)
         horizon = self.horizon or longest
         if horizon is None:
-            raise StudyError(f"{self.environment} does not say when an episode ends: give a horizon (--horizon)")
+            raise StudyError(
+                f"horizon must be given (--horizon), because {self.environment} does not say when an episode ends"
+            )
         if longest is not None and horizon > longest:
-            raise StudyError(f"horizon is {horizon}, but {self.environment} cuts episodes off after {longest} steps")
+            raise StudyError(
+                f"horizon must be at most {longest}, because {self.environment} cuts episodes off there; got {horizon}"
+            )
         return EnvironmentDomain(
             self.environment,
             load_policy(self.behavior),
@@ -96,7 +100,7 @@ def _methods(estimators: tuple[str, ...], bounds: tuple[str, ...], domain: Domai
             methods.append(Method(name, chosen, valid))
     if not methods:
         raise StudyError(
-            "none of the methods asked for can be used: exact bounds need an estimator that is a mean over episodes, "
-            "is or pdis"
+            "none of these methods is valid for these estimators: exact bounds need an estimator that is a mean over "
+            "episodes, IS or PDIS"
         )
     return tuple(methods)

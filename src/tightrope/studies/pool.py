@@ -51,8 +51,8 @@ def run_all(job: Callable[[Task], Result], tasks: Sequence[Task], workers: int) 
                     code = worker.stop()
                     if deaths[worker.task] >= ATTEMPTS:
                         raise StudyError(
-                            f"{tasks[worker.task]} ended its process {ATTEMPTS} times (exit code {code}; -9 is often "
-                            "a lack of memory: fewer workers need less)"
+                            f"{tasks[worker.task]} ended its process {ATTEMPTS} times with exit code {code}. -9 often "
+                            "means a lack of memory: use fewer workers"
                         ) from None
                     waiting.append(worker.task)
                     continue

@@ -46,7 +46,7 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
     belongs to another configuration.
     """
     if workers is not None and workers < 1:
-        raise StudyError(f"workers is {workers}; it must be at least 1")
+        raise StudyError(f"workers must be at least 1; got {workers}")
     _check_sendable(study)
     prepared.cache_clear()  # files may have changed since it was loaded
     with Console(stderr=True).status(visible(f"the candidate's true value in {study.id}")):
@@ -112,7 +112,9 @@ def _prepare(folder: Path, rows: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
         if free < needed:
-            raise StudyError(f"{folder}: the disk has {free / 1e6:.0f} MB left; this study needs {needed / 1e6:.0f} MB")
+            raise StudyError(
+                f"{folder} must have {needed / 1e6:.0f} MB of free disk for this study; it has {free / 1e6:.0f} MB"
+            )
         with tempfile.TemporaryFile(dir=folder) as probe:  # a read-only folder shows only when it is written to
             probe.write(bytes(1 << 16))
             probe.flush()

@@ -19,10 +19,10 @@ import numpy.typing as npt
 from tightrope.base.dataset import Array
 from tightrope.base.errors import StudyError
 from tightrope.base.records import Side
-from tightrope.evaluation.advice import AGAINST_MODEL, BREAKS_BOOTSTRAP
+from tightrope.base.warnings import CODES
 from tightrope.studies.pages.coverage import clopper_pearson
 
-AGAINST = frozenset((*BREAKS_BOOTSTRAP, *AGAINST_MODEL, "skew", "bca-degenerate", "vacuous"))  # codes of warnings
+AGAINST = frozenset(code for code, one in CODES.items() if one.against is not None)  # codes of warnings
 _TWO_SIDED = 1.959963984540054  # 97.5 % point of the normal distribution
 
 
@@ -94,7 +94,7 @@ def read_results(path: str | os.PathLike[str]) -> Results:
     except (OSError, pa.ArrowException) as error:
         raise StudyError(f"{path} cannot be read as a table of results: {error}") from error
     if KEY not in (table.schema.metadata or {}):
-        raise StudyError(f"{path} is no table of a study's results: its metadata lack the configuration")
+        raise StudyError(f"{path} must be a table of a study's results; its metadata lack the configuration")
     columns = {name: table[name].to_numpy() for name in table.column_names}
     return Results(columns, json.loads(table.schema.metadata[KEY]))
 

@@ -13,7 +13,7 @@ TOPIC = Topic(
             "False",
             "test_what_json_lacks_is_written_as_text",
         ),
-        Mutant("infinities come back as text", "_value", "_NAMES.get(value, value)", "value", "test_round_trip"),
+        Mutant("infinities come back as text", "_read", "_NUMBERS.get(value, value)", "value", "test_round_trip"),
         Mutant(
             "an upper bound is printed as a lower one",
             "Bound.__str__",
@@ -87,7 +87,7 @@ TOPIC = Topic(
         Mutant(
             "every bound is listed as believed",
             "bounds_table",
-            "index in result.believe",
+            "bound in result.believed",
             "True",
             "test_tables_hold_every_bound",
         ),
@@ -101,14 +101,16 @@ TOPIC = Topic(
         Mutant(
             "no answer leaves with the code of an answer",
             "leave",
-            "not result.believe",
+            "not result.believed",
             "False",
             "test_no_answer_has_its_own_exit_code",
         ),
-        Mutant("the command line forgets its seed", "evaluate", "seed", "0", "test_an_option_reaches_its_call"),
+        Mutant(
+            "the command line forgets its seed", "cli/logs.py:evaluate", "seed", "0", "test_an_option_reaches_its_call"
+        ),
         Mutant(
             "the command line forgets the confidence",
-            "evaluate",
+            "cli/logs.py:evaluate",
             "confidence",
             "0.95",
             "test_an_option_reaches_its_call",

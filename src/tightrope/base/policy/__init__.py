@@ -15,7 +15,6 @@ from tightrope.base.policy.combined import (
     MixturePolicy,
     as_actor,
     as_policy,
-    epsilon_softened,
     resolved,
 )
 from tightrope.base.policy.deterministic import DeterministicControl
@@ -39,7 +38,6 @@ __all__ = [
     "as_actor",
     "as_policy",
     "check_probs",
-    "epsilon_softened",
     "open_uniforms",
     "resolved",
 ]

@@ -21,7 +21,15 @@ _EDGE = 2.0**-40
 
 @runtime_checkable
 class Policy(Protocol):
-    """Anything that can say how likely it would have taken the logged actions."""
+    """Anything that can say how likely it would have taken the logged actions.
+
+    >>> import numpy as np, tightrope
+    >>> class Coin:
+    ...     def log_prob(self, states, actions, t):
+    ...         return np.full(len(actions), np.log(0.5))
+    >>> isinstance(Coin(), tightrope.Policy)
+    True
+    """
 
     def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
         """Log-probability of each action, (N,); -inf where the policy never takes it."""
@@ -107,18 +115,18 @@ def check_probs(name: str, table: Array, labels: IntArray | None = None) -> None
     bad = ~(table >= 0)
     if bad.any():
         at = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise PolicyError(f"{name}{[*named(at[:-1]), at[-1]]} is {table[at]}; probabilities must be numbers ≥ 0")
+        raise PolicyError(f"{name}{[*named(at[:-1]), at[-1]]} must be a probability ≥ 0; got {table[at]}")
     sums = table.sum(axis=-1)
     off = np.abs(sums - 1.0) > SUM_TOLERANCE
     if off.any():
         row = tuple(int(i) for i in np.argwhere(off)[0])
-        raise PolicyError(f"row {named(row)} of {name} sums to {sums[row]:.8g}; each row must sum to one")
+        raise PolicyError(f"row {named(row)} of {name} must sum to 1; got {sums[row]:.8g}")
 
 
 def check_count(n_actions: Any) -> None:
-    """Refuse a number of actions that is none."""
+    """Refuse anything that is not a number of actions."""
     if not isinstance(n_actions, (int, np.integer)) or n_actions < 1:
-        raise PolicyError(f"n_actions is {n_actions!r}; it must be a whole number, at least 1")
+        raise PolicyError(f"n_actions must be a whole number, at least 1; got {n_actions!r}")
 
 
 def check_index(name: str, values: Anything, size: int, why: str) -> None:
@@ -126,15 +134,15 @@ def check_index(name: str, values: Anything, size: int, why: str) -> None:
     bad = (values < 0) | (values >= size)
     if bad.any():
         row = int(np.argmax(bad))
-        raise PolicyError(f"{name} {values[row]} is outside 0..{size - 1}: {why}", row=row)
+        raise PolicyError(f"{name} must lie between 0 and {size - 1}, because {why}; got {values[row]}", row=row)
 
 
 def action_index(actions: Anything, n_actions: int) -> Anything:
     """Actions as numbers below n_actions."""
     if actions.ndim != 1 or actions.dtype.kind not in "iub":
         raise PolicyError(
-            f"a policy over {n_actions} discrete actions needs one integer action per step; got {actions.dtype} of "
-            f"shape {actions.shape}"
+            f"actions must be one integer per step for a policy over {n_actions} discrete actions; got "
+            f"{actions.dtype} of shape {actions.shape}"
         )
     check_index("action", actions, n_actions, f"the policy has {n_actions} actions")
     return actions.astype(np.int64)

@@ -12,8 +12,8 @@ from tightrope.base.dataset import Array, IntArray
 from tightrope.functional.values import SequentialValues
 
 TETHERS: Array = np.array([0.0, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of the unit that values tell
-ORDERS = 4
-FIRST, GROWTH = 0.02, 1.3  # the first block's share of the episodes, and how blocks end after it
+ORDERS, MANY = 8, 2000  # random orders; half of them above that many episodes
+FIRST, GROWTH = 0.03, 1.3  # the first block's share of the episodes, and how blocks end after it
 MOST_PAST = 2000  # values that a bet is planned on
 PSEUDO = 0.05  # the weight of a value that no bet has met yet: the lowest possible
 MOST_STAKE = 0.95  # of what a bet could lose
@@ -22,14 +22,14 @@ EQUALLY_GOOD = 1e-9  # of the largest planned bound: plans this close
 
 @dataclass(frozen=True)
 class Betting:
-    """The largest m with (1/4) Σ_orders Π_i (1 + λ_i (X_i − m)) ≥ 1/δ, for values X_i ≥ −C_i.
+    """The largest m with the mean over orders of Π_i (1 + λ_i (X_i − m)) ≥ 1/δ, for values X_i ≥ −C_i.
 
     Against a mean of m each product is the wealth of a gambler who bets λ_i that X_i exceeds m, with λ_i and the tether
     C_i chosen from earlier episodes alone. If E[X] ≤ m that wealth has a mean of at most one, and so has its average
     over orders; by Markov's inequality it reaches 1/δ with probability at most δ, at every n. λ_i never exceeds
     0.95/(m + C_i), so no factor is below zero, and every factor falls in m.
 
-    Episodes come in four random orders, in blocks that grow. The bet and the tether of a block are those that would
+    Episodes come in eight random orders, in blocks that grow. The bet and the tether of a block are those that would
     have served best on the values of earlier blocks. Waudby-Smith and Ramdas (2024), "Estimating means of bounded
     random variables by betting".
     """
@@ -57,13 +57,14 @@ def games(sample: SequentialValues, delta: float, seed: int) -> tuple[Array, Arr
     small and large values come, and what is known beforehand is no game.
     """
     rng, n = np.random.default_rng([seed, len(sample.values)]), len(sample.values)
-    played = [_play(sample, rng.permutation(n), delta) for _ in range(ORDERS)]
+    n_orders = ORDERS if n <= MANY else ORDERS // 2
+    played = [_play(sample, rng.permutation(n), delta) for _ in range(n_orders)]
     values, bets, stakes, tethers = (np.stack(parts) for parts in zip(*played, strict=True))
     return values, bets, stakes, tethers
 
 
 def block_edges(n: int) -> list[int]:
-    """Where blocks of n episodes begin and end: 0, a fiftieth of them, then 1.3 times as far each time."""
+    """Where blocks of n episodes begin and end: 0, three in a hundred, then 1.3 times as far each time."""
     edges = [0, min(n, max(2, int(FIRST * n)))]
     while edges[-1] < n:
         edges.append(min(n, max(edges[-1] + 1, int(np.ceil(edges[-1] * GROWTH)))))
@@ -95,8 +96,9 @@ def _play(sample: SequentialValues, order: IntArray, delta: float) -> tuple[Arra
 def _alike(table: Array, tethers: Array) -> Array:
     """The values scaled from −C to one common mean: all columns estimate the same one, some of them poorly."""
     means = table.mean(axis=0)
-    spread = table.var(axis=0) + 1e-12 * np.square(means) + np.finfo(np.float64).tiny
-    common = (means / spread).sum() / (1.0 / spread).sum()
+    spread = table.var(axis=0) + 1e-12 * np.square(means)
+    trust = spread.min() / np.where(spread > 0, spread, 1.0) if spread.min() > 0 else (spread == 0).astype(np.float64)
+    common = (means * trust).sum() / trust.sum()
     above = means + tethers
     scale = np.where(above > 0, (common + tethers) / np.where(above > 0, above, 1.0), 1.0)
     return np.ascontiguousarray(((table + tethers) * scale - tethers).T)

@@ -56,14 +56,16 @@ class RolloutSettings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.n_rollouts, int) or self.n_rollouts < 2 or self.n_rollouts % 2:
-            raise DataError(f"n_rollouts is {self.n_rollouts!r}; give an even number, at least 2: they come in pairs")
+            raise DataError(
+                f"n_rollouts must be an even number, at least 2, because they come in pairs; got {self.n_rollouts!r}"
+            )
         for name in ("point_rollouts", "replicate_rollouts"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
-                raise DataError(f"{name} is {getattr(self, name)!r}; give a whole number, 0 or more")
+                raise DataError(f"{name} must be a whole number, 0 or more; got {getattr(self, name)!r}")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 2**64:
-            raise DataError(f"seed is {self.seed!r}; give a whole number from 0 up")
+            raise DataError(f"seed must be a whole number from 0 to 2**64 - 1; got {self.seed!r}")
         if not self.blow_up > 0:
-            raise DataError(f"blow_up is {self.blow_up!r}; give a positive number of ranges")
+            raise DataError(f"blow_up must be a positive number of ranges; got {self.blow_up!r}")
 
 
 class Point(NamedTuple):
@@ -101,7 +103,7 @@ class RolloutModel:
     ) -> Self:
         """Check that the candidate can act, and that it is known which side is the safe one."""
         if anchor not in ("low", "high"):
-            raise DataError(f'anchor is {anchor!r}; give "low" for a lower bound, "high" for an upper one')
+            raise DataError(f'anchor must be "low" (for a lower bound) or "high" (for an upper bound); got {anchor!r}')
         return cls(transitions, as_actor(problem.policy), settings, cast(Anchor, anchor), width, fit, normal)
 
     @property

@@ -69,7 +69,7 @@ class TabularData:
             size = n_states * n_actions * (n_states + 1)
             if size > MOST_ARCS:
                 raise DataError(
-                    f"smoothing makes {size} transitions of {n_states} states; at most {MOST_ARCS} are handled"
+                    f"smoothing must make at most {MOST_ARCS} transitions; with {n_states} states it makes {size}"
                 )
             pairs, nexts = np.divmod(np.arange(size), n_states + 1)
             arc_keys = pairs * (n_states + 2) + nexts + 1
@@ -153,8 +153,13 @@ class TabularData:
             counts = [np.bincount(times[steps], minlength=len(self.probs)) for steps in parts]
             edges = [np.append(0, np.cumsum(count)) for count in counts]
             tables = [np.zeros((len(steps), n_actions)) for steps in parts]
-            for t, q, _, _ in self._fit(block).backwards():
-                by_state = q.reshape(-1, n_actions, q.shape[1])
+            fit = self._fit(block)
+            visits = fit.visits.reshape(-1, n_actions, block.shape[1])
+            known = np.maximum(visits.sum(axis=1, keepdims=True), 1e-300)
+            for t, q, _, _ in fit.backwards():
+                by_state = q.reshape(visits.shape)
+                pooled = (visits * by_state).sum(axis=1, keepdims=True) / known
+                by_state = (visits * by_state + pooled) / (visits + 1.0)
                 for lane, table in enumerate(tables):
                     now = orders[lane][edges[lane][t] : edges[lane][t + 1]]
                     table[now] = by_state[states[parts[lane][now]], :, lane]
