@@ -405,7 +405,7 @@ def test_logarithms_given_as_probabilities_and_back():
     logs = np.log(PROBS)
     refused(
         columns(behavior_prob=logs),
-        r"'behavior_prob' must be a probability .*; got -0.69.*If these are logarithms.*behavior_log_prob=behavior_prob",
+        r"'behavior_prob' must be a probability .*; got -0.69.*If these are logarithms.*log_prob=behavior_prob",
     )
     same = tightrope.read(columns(behavior_prob=logs), columns={"behavior_log_prob": "behavior_prob"})
     assert same.behavior_log_probs.tolist() == logs.tolist()
