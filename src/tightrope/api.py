@@ -270,7 +270,7 @@ def evaluate(
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
     with failing():
         problem = _problem(dataset, policy, settings.behavior)
-        found, behavior = overlap(problem), check_behavior(problem)
+        overlaps, behavior = overlap(problem), check_behavior(problem)
     pairs = _pairs(problem, estimators, methods, model)
     gains = [(gain(one), item) for one, item in pairs if not isinstance(item, ProcessBound)] if baseline else []
     sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
@@ -279,7 +279,7 @@ def evaluate(
     origins: list[tuple[Estimator, Work]] = []  # of each bound
     skipped: dict[tuple[str, str], TightropeError] = {}
     for each in sides:
-        results, work = bounds_of(problem, found, [*pairs, *gains], each, settings, behavior)
+        results, work = bounds_of(problem, overlaps, [*pairs, *gains], each, settings, behavior)
         gained += [result for result in results[len(pairs) :] if isinstance(result, Bound)]
         for pair, result in zip(pairs, results, strict=False):
             if isinstance(result, Bound):
@@ -290,21 +290,21 @@ def evaluate(
     if not bounds:
         raise _reasons(skipped)
     if estimators is None and methods is None:  # by a rule that was fixed before any reward was looked at
-        question = Question(problem, found, behavior, settings, model, strict=strict)
+        question = Question(problem, overlaps, behavior, settings, model, strict=strict)
         text, believe = question.use(bounds, sides)
         why, improved = question.use(gained, sides, about="gain") if baseline else (text, ())
         origins += [origins[0]] * (len(bounds) - len(origins))
     else:  # of what was asked for
-        text, believe = _believe(bounds, found, sides, dataset, strict)
-        why, improved = _believe(gained, found, sides, dataset, strict) if baseline else (text, ())
+        text, believe = _believe(bounds, overlaps, sides, dataset, strict)
+        why, improved = _believe(gained, overlaps, sides, dataset, strict) if baseline else (text, ())
     summary, check = summarize(dataset), next(iter(work.checks.values()), None)
-    told = subject(bounds, believe)
+    subject_index = subject(bounds, believe)
     return Evaluation(
         bounds=tuple(bounds),
         skipped=tuple((*pair, str(why)) for pair, why in skipped.items()),
         summary=summary,
-        overlap=found,
-        reasons=reasons(found, check, summary, bounds, behavior),
+        overlap=overlaps,
+        reasons=reasons(overlaps, check, summary, bounds, behavior),
         model_check=check,
         behavior_check=behavior,
         advice=text,
@@ -324,7 +324,7 @@ def evaluate(
             threshold=threshold,
             about="gain" if baseline else "value",
         ),
-        details=details(told, *origins[told]),
+        details=details(subject_index, *origins[subject_index]),
         provenance=provenance(),
     )
 
@@ -376,10 +376,10 @@ advise = _advising(evaluate)
 
 
 def _believe(
-    bounds: Sequence[Bound], found: Overlap, sides: Sequence[Side], dataset: TrajectoryDataset, strict: bool
+    bounds: Sequence[Bound], overlaps: Overlap, sides: Sequence[Side], dataset: TrajectoryDataset, strict: bool
 ) -> tuple[str, tuple[int, ...]]:
     """The advice, and which bounds it points to."""
-    advice = [choose(bounds, found, each, dataset, strict=strict) for each in sides]
+    advice = [choose(bounds, overlaps, each, dataset, strict=strict) for each in sides]
     texts = list(dict.fromkeys(text for text, _ in advice))
     if len(texts) > 1:
         texts = [f"{side.title()} bound: {text}" for side, text in zip(sides, texts, strict=True)]

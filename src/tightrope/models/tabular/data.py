@@ -107,12 +107,12 @@ class TabularData:
 
     @cached_property
     def step_meetings(self) -> Meetings:
-        """Who took each kind of step."""
+        """Which episodes took each kind of step."""
         return Meetings.of(self.kinds, self.trajectories, len(self.kind_pair))
 
     @cached_property
     def start_meetings(self) -> Meetings:
-        """Who started in each state."""
+        """Which episodes started in each state."""
         return Meetings.of(self.starts, np.arange(self.n_trajectories), self.probs.shape[1])
 
     @cached_property
@@ -122,7 +122,7 @@ class TabularData:
 
     @cached_property
     def chain(self) -> Chain:
-        """Where the candidate can get to."""
+        """The states that the candidate can reach."""
         return Chain.of(self)
 
     def values(self, weights: Array) -> Array:
@@ -230,12 +230,12 @@ class TabularData:
         reward = np.concatenate([self.kind_reward, (earned / np.maximum(visits, 1))[self.arc_pair[added]]])
         smoothed = logged + self.pseudo
         by_arc = smoothed / np.bincount(self.arc_pair, weights=smoothed, minlength=n_pairs)[self.arc_pair]
-        told = np.bincount(
+        weighted = np.bincount(
             self.kind_pair[known], weights=counts[known], minlength=n_pairs
         )  # visits whose next is known
         part = np.where(known, counts / np.maximum(logged[self.kind_arc], 1), 0.0)  # of the arc's visits, by reward
         part = np.concatenate([part, np.ones(len(added))])
-        shares = part * by_arc[arc] * told[pair] / visits[pair]
+        shares = part * by_arc[arc] * weighted[pair] / visits[pair]
         unknown = np.flatnonzero(~known)
         shares[unknown] = counts[unknown] / visits[self.kind_pair[unknown]]
         order = np.argsort(pair, kind="stable")
