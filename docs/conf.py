@@ -82,7 +82,7 @@ def _docstring(
 
 
 def _without_markup(lines: list[str]) -> list[str]:
-    """Bars and stars escaped, but not in examples, which reach from >>> to an empty line."""
+    """Bars and stars escaped, but not in examples (from >>> to an empty line)."""
     result, example = [], False
     for line in lines:
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))

@@ -3,7 +3,8 @@
 A fence of python is run, in one namespace a page; the fence of text right after it
 holds what it printed. A fence of console holds commands after a dollar sign, each
 followed by its output. ``python docs/refresh.py`` rewrites the outputs (of the pages
-named, or of all), and ``tests/test_documentation.py`` fails where a page is not true.
+named, or of all), and ``tests/docs/test_documentation.py`` fails where a page is not
+true. The table of warnings in the guide is written from the registry of their codes.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ PAGES = (
 WIDTH = "88"
 PYTHON = r"^```python\n(?P<code>.*?)^```\n(?:(?P<opening>\n*```text\n).*?^```\n)?"
 CONSOLE = r"^```console\n(?P<commands>.*?)^```\n"
+METHODS = DOCS / "guide" / "methods.md"  # has the table of warnings
+TABLE = re.compile(r"^\| code \|.*\n(?:\|.*\n)*", re.MULTILINE)
 EXAMPLE = re.compile(f"{PYTHON}|{CONSOLE}", re.DOTALL | re.MULTILINE)
 
 
@@ -48,6 +51,14 @@ def refreshed(page: Path) -> str:
 
     with _workshop(page):
         return EXAMPLE.sub(run, text)
+
+
+def with_warnings(text: str) -> str:
+    """The page of methods with every code of a warning as it is now."""
+    from tightrope.base.warnings import table
+
+    rows = "".join(f"{line}\n" for line in table())
+    return TABLE.sub(lambda _: rows, text)
 
 
 def _commands(block: str) -> str:
@@ -93,10 +104,11 @@ def _workshop(page: Path) -> Iterator[None]:
 
 def main(chosen: list[str]) -> None:
     """Rewrite the outputs of the pages named, or of all."""
-    for page in PAGES:
+    for page in (*PAGES, METHODS):
         if chosen and page.stem not in chosen:
             continue
-        before, after = page.read_text(encoding="utf-8"), refreshed(page)
+        before = page.read_text(encoding="utf-8")
+        after = with_warnings(before) if page == METHODS else refreshed(page)
         page.write_text(after, encoding="utf-8")
         print(page.name, "as it was" if after == before else "changed")
 

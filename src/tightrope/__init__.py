@@ -32,6 +32,7 @@ from tightrope.base.policy import (
     UniformPolicy,
 )
 from tightrope.base.records import Advice, Bound, Interval
+from tightrope.base.warnings import Caution
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write
 from tightrope.report.evaluation import Evaluation
@@ -44,6 +45,7 @@ __all__ = [
     "Bound",
     "BoundError",
     "CallablePolicy",
+    "Caution",
     "DataError",
     "DeterministicControl",
     "DeterministicPolicy",

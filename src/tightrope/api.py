@@ -29,6 +29,7 @@ from tightrope.evaluation.behavior_check import check_behavior
 from tightrope.evaluation.details import details, subject
 from tightrope.evaluation.overlap import overlap, summarize
 from tightrope.evaluation.provenance import provenance
+from tightrope.evaluation.recommend import Question
 from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.verdict import verdict
 from tightrope.evaluation.work import Pair, Work, bounds_of, is_valid
@@ -41,8 +42,8 @@ from tightrope.report.evaluation import Evaluation
 
 P = ParamSpec("P")
 
-DEFAULT_ESTIMATOR = "pdwis"
-DEFAULT_METHOD = "studentized"  # of all, the nearest to its nominal error rate: docs/coverage.md
+DEFAULT_ESTIMATOR = "pdwis"  # of a point estimate, or where only a method is asked for
+DEFAULT_METHOD = "studentized"  # where only an estimator is asked for; the nearest to its nominal error rate
 DEFAULT_METHODS = ("percentile", "bca", "studentized", "betting")
 
 
@@ -100,8 +101,8 @@ def lower_bound(
     dataset: TrajectoryDataset,
     policy: Any = None,
     *,
-    estimator: str | Estimator = DEFAULT_ESTIMATOR,
-    method: str | Method = DEFAULT_METHOD,
+    estimator: str | Estimator | None = None,
+    method: str | Method | None = None,
     model: str | Model = "auto",
     confidence: float = 0.95,
     n_resamples: int = 2000,
@@ -116,7 +117,8 @@ def lower_bound(
 
     - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
     - ``estimator``, ``method``: a name or an object; ``tightrope.estimators`` and ``tightrope.bounds`` list them.
-    - ``model``: for MB, DR and WDR given by name: "auto", "tabular", "linear", "polynomial" or an object.
+      Without both it is the recommended bound, as ``evaluate`` has it.
+    - ``model``: of estimators given by name: "auto", "tabular", "linear", "polynomial" or an object.
     - ``confidence``: between 0.5 and 1.
     - ``n_resamples``: bootstrap replicates, the paper's B.
     - ``seed``: a whole number or a numpy Generator. The same number gives the same result, bit for bit.
@@ -136,7 +138,7 @@ def lower_bound(
     value ≥ -14.7939 with confidence 0.95 (exact; IS, betting; estimate -8.72656)
     """
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
-    return _one(dataset, policy, "lower", find_estimator(estimator, model=model), method, settings)
+    return _one(dataset, policy, "lower", estimator, method, model, settings)
 
 
 @suggests_keywords
@@ -144,8 +146,8 @@ def upper_bound(
     dataset: TrajectoryDataset,
     policy: Any = None,
     *,
-    estimator: str | Estimator = DEFAULT_ESTIMATOR,
-    method: str | Method = DEFAULT_METHOD,
+    estimator: str | Estimator | None = None,
+    method: str | Method | None = None,
     model: str | Model = "auto",
     confidence: float = 0.95,
     n_resamples: int = 2000,
@@ -168,7 +170,7 @@ def upper_bound(
     value ≤ -8.88991 with confidence 0.95 (exact; IS, betting; estimate -10.953)
     """
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
-    return _one(dataset, policy, "upper", find_estimator(estimator, model=model), method, settings)
+    return _one(dataset, policy, "upper", estimator, method, model, settings)
 
 
 @suggests_keywords
@@ -176,8 +178,8 @@ def interval(
     dataset: TrajectoryDataset,
     policy: Any = None,
     *,
-    estimator: str | Estimator = DEFAULT_ESTIMATOR,
-    method: str | Method = DEFAULT_METHOD,
+    estimator: str | Estimator | None = None,
+    method: str | Method | None = None,
     model: str | Model = "auto",
     confidence: float = 0.95,
     n_resamples: int = 2000,
@@ -202,8 +204,7 @@ def interval(
     """
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
     one_sided = replace(settings, confidence=(1 + settings.confidence) / 2)
-    chosen = find_estimator(estimator, model=model)
-    low, high = (_one(dataset, policy, side, chosen, method, one_sided) for side in ("lower", "upper"))
+    low, high = (_one(dataset, policy, side, estimator, method, model, one_sided) for side in ("lower", "upper"))
     return Interval(low, high, settings.confidence)
 
 
@@ -288,8 +289,14 @@ def evaluate(
                 skipped[pair[0].name, pair[1].name] = result
     if not bounds:
         raise _reasons(skipped)
-    text, believe = _believe(bounds, overlaps, sides, dataset, strict)
-    why, improved = _believe(gained, overlaps, sides, dataset, strict) if baseline else (text, ())
+    if estimators is None and methods is None:  # by a rule that was fixed before any reward was looked at
+        question = Question(problem, overlaps, behavior, settings, model, strict=strict)
+        text, believe = question.use(bounds, sides)
+        why, improved = question.use(gained, sides, about="gain") if baseline else (text, ())
+        origins += [origins[0]] * (len(bounds) - len(origins))
+    else:  # of what was asked for
+        text, believe = _believe(bounds, overlaps, sides, dataset, strict)
+        why, improved = _believe(gained, overlaps, sides, dataset, strict) if baseline else (text, ())
     summary, check = summarize(dataset), next(iter(work.checks.values()), None)
     subject_index = subject(bounds, believe)
     return Evaluation(
@@ -406,14 +413,21 @@ def _one(
     dataset: TrajectoryDataset,
     policy: Any,
     side: Side,
-    estimator: Estimator,
-    method: str | Method,
+    estimator: str | Estimator | None,
+    method: str | Method | None,
+    model: str | Model,
     settings: Settings,
 ) -> Bound:
-    pair = (estimator, find_method(method))
     with failing():
         problem = _problem(dataset, policy, settings.behavior)
-        (result,), _ = bounds_of(problem, overlap(problem), [pair], side, settings, check_behavior(problem))
+        overlaps, behavior = overlap(problem), check_behavior(problem)
+        if estimator is None and method is None:
+            return Question(problem, overlaps, behavior, settings, model).bound(side)
+        pair = (
+            find_estimator(DEFAULT_ESTIMATOR if estimator is None else estimator, model=model),
+            find_method(DEFAULT_METHOD if method is None else method),
+        )
+        (result,), _ = bounds_of(problem, overlaps, [pair], side, settings, behavior)
     if isinstance(result, TightropeError):
         raise result
     return result

@@ -25,7 +25,7 @@ PRODUCTS = {"matmul", "dot", "einsum", "tensordot", "vecdot", "solve", "inv", "l
 # Of a row or a few numbers: nothing that BLAS would spread over cores, and called before anything is computed.
 SMALL = {"base/policy/gaussian.py", "evaluation/overlap.py", "domains/finite.py"}
 HOT = {
-    "functional/engines/local.py", "functional/statistic.py", "bounds/exact/betting.py",
+    "functional/engines/local.py", "functional/statistic.py", "bounds/exact/betting_mixture.py",
     "models/gram.py", "models/regression.py",
     "models/likelihood.py", "behaviors/logistic.py", "behaviors/gaussian.py", "estimators/reestimate.py",
     "estimators/weighing.py", "estimators/gain.py", "estimators/refit.py",
@@ -88,7 +88,7 @@ def everything() -> None:
     data, policy = clinic.logs(40, rng=np.random.default_rng(0)), clinic.candidate
     few = {"n_resamples": 50, "seed": 0}
     tightrope.evaluate(data, policy, side="both", baseline="behavior", **few)
-    tightrope.evaluate(data, policy, methods=["anderson", "robust", "percentile"], **few)
+    tightrope.evaluate(data, policy, methods=["anderson", "betting-mixture", "robust", "percentile"], **few)
     tightrope.interval(data, policy, **few)
     tightrope.evaluate(data, policy, behavior="tabular", estimators=["wis"], baseline="behavior", **few)
     tightrope.evaluate(walks(), UP, behavior="logistic", estimators=["wis"], **few)

@@ -92,7 +92,7 @@ def test_the_guard_does_not_end_where_floats_do():
         )
         result = tightrope.evaluate(data, n_resamples=100)
         assert result.believed == (), horizon
-        assert any(text.startswith("mean-ratio") for text in result.overlap.warnings)
+        assert any(one.code == "mean-ratio" for one in result.overlap.warnings)
 
 
 def test_true_propensities_are_rarely_called_wrong():
@@ -103,5 +103,5 @@ def test_true_propensities_are_rarely_called_wrong():
         for seed in range(25):
             data = made.logs(100, rng=np.random.default_rng([seed, 11]))
             warnings = overlap(Problem(data)).warnings
-            alarms += any(text.startswith("mean-ratio") for text in warnings)
+            alarms += any(one.code == "mean-ratio" for one in warnings)
     assert alarms <= 3

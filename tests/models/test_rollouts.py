@@ -388,6 +388,6 @@ def test_simulation_noise_is_told(point_rollouts, told):
     found = tightrope.lower_bound(
         logs(200, reward=square_reward), CANDIDATE, estimator=MB(model), method="percentile", n_resamples=100
     )
-    texts = [text for text in found.warnings if text.startswith("simulation-noise")]
+    texts = [one.text for one in found.warnings if one.code == "simulation-noise"]
     assert bool(texts) == told
     assert not told or re.search(r"standard error of [\d.]+ where the bootstrap has .*point_rollouts", texts[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from tightrope.base.checks import (
 )
 from tightrope.base.errors import DataError, visible
 from tightrope.base.policy import Policy
+from tightrope.base.warnings import Caution
 
 Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -66,7 +67,7 @@ class TrajectoryDataset:
     horizon_declared: bool = True  # False when it is merely the longest episode seen
     cut: BoolArray | None = None  # (n,): cut off early, and treated as ended for good; None: no episode was cut off
     n_dropped: int = 0  # episodes left out on reading because they were cut off
-    notes: tuple[str, ...] = ()  # what was assumed on reading; every result repeats it
+    notes: tuple[Caution, ...] = ()  # what was assumed on reading; every result repeats it
     reading: tuple[str, ...] = ()  # which column was used for what
 
     def __post_init__(self) -> None:
@@ -77,8 +78,8 @@ class TrajectoryDataset:
         self._set("cut", np.bool_)
         for name in ("states", "actions", "final_states", "episode_ids"):
             self._set(name, None)
-        for name in ("notes", "reading"):
-            object.__setattr__(self, name, tuple(visible(text) for text in getattr(self, name)))
+        object.__setattr__(self, "notes", _notes(self.notes))
+        object.__setattr__(self, "reading", tuple(visible(text) for text in self.reading))
         self._check_settings()
         self._check_offsets()
         if self.episode_ids is None:
@@ -203,9 +204,7 @@ class TrajectoryDataset:
 
     def steps_of(self, episodes: IntArray) -> IntArray:
         """Where the steps of the given episodes are, one episode after the other."""
-        lengths = self.lengths[episodes]
-        shift = self.offsets[episodes] - (np.cumsum(lengths) - lengths)
-        return np.repeat(shift, lengths) + np.arange(lengths.sum())
+        return steps_of(self.offsets, episodes)
 
     def pad(self, flat: Array, start: int, stop: int) -> Array:
         """Values of the steps of episodes start..stop as rows (stop - start, horizon), 0 after an episode's end.
@@ -337,3 +336,18 @@ class TrajectoryDataset:
     def _id(self, episode: int) -> Any:
         assert self.episode_ids is not None
         return self.episode_ids[episode]
+
+
+def steps_of(offsets: IntArray, episodes: IntArray) -> IntArray:
+    """Where the steps of the given episodes are in flat arrays, one episode after the other."""
+    lengths = offsets[1:][episodes] - offsets[:-1][episodes]
+    shift = offsets[:-1][episodes] - (np.cumsum(lengths) - lengths)
+    return np.repeat(shift, lengths) + np.arange(lengths.sum())
+
+
+def _notes(given: Iterable[Caution]) -> tuple[Caution, ...]:
+    notes = tuple(given)
+    for note in notes:
+        if not isinstance(note, Caution):
+            raise DataError(f"notes must hold Caution records, as bounds do; got {note!r}")
+    return notes

@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Self
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from tightrope.base.errors import TightropeError, visible
+from tightrope.base.errors import visible
+from tightrope.base.plain import Record
+from tightrope.base.warnings import Caution
 
 Side = Literal["lower", "upper"]
 Guarantee = Literal["exact", "approximate"]
 About = Literal["value", "gain"]
 
 
-class _Json:
-    """To and from JSON; infinities and NaN, which JSON lacks, are written as strings."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, lists, numbers and strings."""
-        return _plain(asdict(self))  # type: ignore[call-overload, no-any-return]
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """A JSON text that any parser reads."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The record that ``to_json`` wrote."""
-        try:
-            return cls.from_dict(json.loads(text))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise TightropeError(f"the text must be JSON as {cls.__name__}.to_json() writes it: {error}") from error
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The record that ``to_dict`` made."""
-        return cls(**{name: _value(value) for name, value in data.items()})
-
-
 @dataclass(frozen=True)
-class Bound(_Json):
+class Bound(Record):
     """A one-sided confidence bound: it lies on the wrong side of the value with probability at most 1 − confidence.
 
     ``guarantee`` is "exact" (true at every number of episodes n) or "approximate" (approached as n grows).
@@ -65,7 +40,7 @@ class Bound(_Json):
     method: str
     guarantee: Guarantee
     standard_error: float | None = None  # of the estimate
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
     n_trajectories: int = 0
     n_resamples: int | None = None
     n_undefined: int = 0  # replicates in which the estimator was undefined; they count as the worst value
@@ -88,7 +63,7 @@ def estimated_behavior(bound: Bound) -> str:
 
 
 @dataclass(frozen=True)
-class Interval(_Json):
+class Interval(Record):
     """A two-sided interval: two one-sided bounds that share the error equally.
 
     >>> import numpy as np, tightrope
@@ -115,14 +90,9 @@ class Interval(_Json):
         warnings = dict.fromkeys((*low.warnings, *high.warnings))
         return visible("\n".join([text, *(f"  ! {warning}" for warning in warnings)]))
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The interval that ``to_dict`` made."""
-        return cls(Bound.from_dict(data["lower"]), Bound.from_dict(data["upper"]), data["confidence"])
-
 
 @dataclass(frozen=True)
-class Overlap(_Json):
+class Overlap(Record):
     """How much the logs say about the candidate, from the importance ratios."""
 
     effective_sample_size: tuple[float, ...]  # (horizon,): (Σρ)² / Σρ² at each step
@@ -135,12 +105,12 @@ class Overlap(_Json):
     unlogged_mass: float | None  # the candidate's probability on state-action pairs never logged, where countable
     infinite_variance: bool  # proven for these two Gaussian policies
     deterministic: tuple[str, ...] = ()  # which of the two policies is deterministic, and what that means
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
     tail: tuple[tuple[float, float], ...] = ()  # (ρ, share of the episodes with a final ratio of at least ρ)
 
 
 @dataclass(frozen=True)
-class ModelCheck(_Json):
+class ModelCheck(Record):
     """A check of a model against the logs: what it leaves unexplained."""
 
     model: str
@@ -157,11 +127,11 @@ class ModelCheck(_Json):
     likelihood_error: float | None  # standard error of likelihood_held_out
     bias_bound: float | None  # the most that wrong transitions can move its value; None: no bound
     residue_free: bool  # the model fits its own data without any error, so that nothing would be corrected
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
 
 
 @dataclass(frozen=True)
-class BehaviorCheck(_Json):
+class BehaviorCheck(Record):
     """How well an estimated behaviour policy predicts episodes that it was not fitted to."""
 
     behavior: str
@@ -173,7 +143,7 @@ class BehaviorCheck(_Json):
     residual_variance: float | None  # of standardised held-out residuals, for continuous actions; expected: 1
     smallest_probs: tuple[float, float, float]  # of logged actions: the smallest, the 1 % and the 5 % quantile
     misfit: float | None = None  # p-value of "state, time and their products explain no more of the actions"
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -194,7 +164,7 @@ class BehaviorCheck(_Json):
 
 
 @dataclass(frozen=True)
-class Summary(_Json):
+class Summary(Record):
     """What the logs hold."""
 
     n_trajectories: int
@@ -212,12 +182,12 @@ class Summary(_Json):
     return_error: float
     actions: str
     states: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Caution, ...] = ()
     reading: tuple[str, ...] = ()  # which column was used for what
 
 
 @dataclass(frozen=True)
-class Advice(_Json):
+class Advice(Record):
     """Which bounds to believe on these logs, and why.
 
     >>> import numpy as np, tightrope
@@ -236,17 +206,12 @@ class Advice(_Json):
     def __str__(self) -> str:
         return visible("\n".join([self.text, *(f"  - {reason}" for reason in self.reasons)]))
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The advice that ``to_dict`` made."""
-        return cls(data["text"], tuple(Bound.from_dict(bound) for bound in data["believed"]), tuple(data["reasons"]))
-
 
 VerdictKind = Literal["yes", "no", "cannot tell", "broken", "bound"]
 
 
 @dataclass(frozen=True)
-class Verdict(_Json):
+class Verdict(Record):
     """The answer in words; it claims no more than its bounds do.
 
     "yes" and "no" answer whether the value exceeds the threshold; "bound": no threshold was given; "broken": there is
@@ -261,7 +226,7 @@ class Verdict(_Json):
 
 
 @dataclass(frozen=True)
-class Influence(_Json):
+class Influence(Record):
     """The influence of one episode on an estimate."""
 
     episode: str
@@ -272,7 +237,7 @@ class Influence(_Json):
 
 
 @dataclass(frozen=True)
-class Details(_Json):
+class Details(Record):
     """More about one bound: the believed one, or the first one if none is believed."""
 
     bound: int  # which of the bounds
@@ -282,15 +247,9 @@ class Details(_Json):
     n_undefined: int = 0
     influential: tuple[Influence, ...] = ()  # the largest first
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The details that ``to_dict`` made."""
-        parts = {name: _value(value) for name, value in data.items()}
-        return cls(**{**parts, "influential": tuple(Influence.from_dict(one) for one in data["influential"])})
-
 
 @dataclass(frozen=True)
-class Provenance(_Json):
+class Provenance(Record):
     """Where an evaluation comes from."""
 
     versions: dict[str, str]
@@ -300,7 +259,7 @@ class Provenance(_Json):
 
 
 @dataclass(frozen=True)
-class Evaluation(_Json):
+class Evaluation(Record):
     """Many bounds on one candidate, what the logs look like, and which bound to believe."""
 
     bounds: tuple[Bound, ...]
@@ -325,51 +284,3 @@ class Evaluation(_Json):
 
     def __str__(self) -> str:
         return visible("\n".join([*(str(bound).splitlines()[0] for bound in self.bounds), self.advice]))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The evaluation that ``to_dict`` made."""
-        parts = {name: _value(value) for name, value in data.items()}
-        return cls(
-            **{
-                **parts,
-                **{
-                    name: tuple(Bound.from_dict(bound) for bound in data.get(name, ()))
-                    for name in ("bounds", "believed", "gains", "believed_gains")
-                },
-                "summary": Summary.from_dict(data["summary"]),
-                "overlap": Overlap.from_dict(data["overlap"]),
-                **{name: cls.from_dict(data[name]) for name, cls in _OPTIONAL.items() if data.get(name)},
-                "settings": {name: _value(value) for name, value in data["settings"].items()},
-            }
-        )
-
-
-_OPTIONAL: dict[str, type[_Json]] = {
-    "model_check": ModelCheck,
-    "behavior_check": BehaviorCheck,
-    "verdict": Verdict,
-    "details": Details,
-    "provenance": Provenance,
-}
-_NAMES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if hasattr(value, "item"):  # a NumPy scalar
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_value(item) for item in value)
-    if isinstance(value, str):
-        return _NAMES.get(value, value)
-    return value

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
-from tightrope.base.records import Bound, Side
+from tightrope.base.records import About, Bound, Side
+from tightrope.base.warnings import Caution
 from tightrope.functional.engines import Replicates
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import SequentialValues, TrajectoryValues
 
 Need = Literal["values", "leave_one_out", "standard_errors"]
 
@@ -23,7 +24,7 @@ class BootstrapBound(Protocol):
     needs: ClassVar[frozenset[Need]]
     second_order: ClassVar[bool]  # whether it corrects for skewness, to leading order
 
-    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
+    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound at level 1 − delta, and what to be told about it."""
         ...
 
@@ -32,20 +33,33 @@ class ExactBound(Protocol):
     """A bound that errs with probability at most delta at every n, whatever the distribution of the values."""
 
     name: ClassVar[str]
+    sequential: ClassVar[bool]  # whether it takes values that are learned on the way (see ``learns``)
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """A lower bound on the mean of independent values ≥ 0."""
         ...
 
 
-@runtime_checkable
-class ProcessBound(Protocol):
-    """A bound over all processes that the logs leave possible; it says itself what it guarantees."""
+class SequentialBound(Protocol):
+    """An exact bound that also takes values which are learned on the way."""
 
     name: ClassVar[str]
+    sequential: ClassVar[bool]
 
-    def bound(self, problem: Problem, *, confidence: float, side: Side) -> Bound:
-        """The bound on the candidate's value."""
+    def lower(self, sample: SequentialValues, *, delta: float, seed: int) -> float:
+        """A lower bound on the mean of values, each of which lies above its tether."""
+        ...
+
+
+@runtime_checkable
+class ProcessBound(Protocol):
+    """A bound that looks at the whole process, not at replicates or values; it says itself what it guarantees."""
+
+    name: ClassVar[str]
+    of: ClassVar[str]  # the estimator whose value it bounds
+
+    def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
+        """The bound on the candidate's value, or on its gain; refuses what it cannot bound."""
         ...
 
 
@@ -55,6 +69,11 @@ Method = BootstrapBound | ExactBound | ProcessBound
 def is_exact(method: Method) -> bool:
     """Whether a bound needs independent values rather than replicates."""
     return not hasattr(method, "needs") and not isinstance(method, ProcessBound)
+
+
+def learns(method: ExactBound) -> TypeGuard[SequentialBound]:
+    """Whether an exact bound takes values that are learned on the way."""
+    return method.sequential
 
 
 def rank(delta: float, n_resamples: int) -> int:

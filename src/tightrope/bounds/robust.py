@@ -17,7 +17,8 @@ from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, PolicyError
 from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
-from tightrope.base.records import Bound, Guarantee, Side
+from tightrope.base.records import About, Bound, Guarantee, Side
+from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.model_bias.finite_model import Counts, count, logged_states, renumbered
 from tightrope.models import has_tabular
 from tightrope.models.tabular.model import numbered, policy_table
@@ -35,9 +36,12 @@ class Robust:
     """
 
     name: ClassVar[str] = "robust"
+    of: ClassVar[str] = "mb"
 
-    def bound(self, problem: Problem, *, confidence: float, side: Side) -> Bound:
+    def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
         """The bound on the candidate's value."""
+        if about == "gain":
+            raise BoundError("robust bounds a value, not a gain; use tdr with betting for an exact bound on the gain")
         data = problem.dataset
         if not has_tabular(problem):
             raise PolicyError("robust needs integer states and actions and a policy that lists its probabilities")
@@ -246,14 +250,15 @@ def _within(value: float, dataset: TrajectoryDataset, side: Side) -> float:
     return max(value, low) if side == "lower" else min(value, high)
 
 
-def _unvisited(taken: BoolArray, counts: Counts) -> list[str]:
-    missing = int((taken & (counts.visits == 0)).sum())
+def _unvisited(taken: BoolArray, counts: Counts) -> list[Caution]:
+    missing, possible = int((taken & (counts.visits == 0)).sum()), int(taken.sum())
     if not missing:
         return []
-    return [
-        f"unvisited: {missing} of the {int(taken.sum())} state-action pairs that the candidate may take were never "
-        "logged; they count as the worst possible"
-    ]
+    text = (
+        f"{missing} of the {possible} state-action pairs that the candidate may take were never logged; they count as "
+        "the worst possible"
+    )
+    return [caution("unvisited", text, missing=missing, possible=possible)]
 
 
 def _log_splits(k: Array) -> Array:

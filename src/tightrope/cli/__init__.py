@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+import tightrope
 from tightrope.cli.domains import demo, truth
 from tightrope.cli.logs import evaluate, inspect
 from tightrope.cli.shared import BAD_INPUT, EXITS, NO_ANSWER
@@ -26,9 +27,7 @@ for command in (evaluate, inspect, demo, coverage, reproduce, truth):
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        say(f"tightrope {version('tightrope')}")
+        say(f"tightrope {tightrope.__version__}")
         raise typer.Exit
 
 

@@ -10,10 +10,11 @@ from tightrope.estimators.base import Anchor, Estimator
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.importance import IS, PDIS
 from tightrope.estimators.model_based import MB
+from tightrope.estimators.tethered import TDR
 from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
-ESTIMATORS: dict[str, type[Any]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR)}
+ESTIMATORS: dict[str, type[Any]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR)}
 
 
 def estimator(chosen: str | Estimator, *, model: str | Model = "auto") -> Estimator:
@@ -55,6 +56,7 @@ __all__ = [
     "MB",
     "PDIS",
     "PDWIS",
+    "TDR",
     "WDR",
     "WIS",
     "Anchor",

@@ -16,30 +16,19 @@ import numpy as np
 
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side, Summary, estimated_behavior
+from tightrope.base.warnings import CODES, Caution, caution, coded
 
 # Of the approximate bounds, by measured error rate where the data are skewed to the unsafe side.
 PREFERENCE = ("studentized", "bca", "percentile", "t", "basic")
 EXACT_PREFERENCE = ("betting", "cut", "anderson", "robust", "empirical-bernstein", "hoeffding")
 SHARE_WEIGHTS = ("wis", "pdwis", "dr", "wdr")  # what skews one of them skews all, seen or not
-AGAINST_MODEL = ("model-contradicted", "unseen-pairs", "fragile-pairs", "model-unchecked", "no-correction", "sharp")
-AGAINST_BEHAVIOR = ("behavior-miscalibrated", "behavior-unseen", "behavior-misfit")
-BREAKS_BOOTSTRAP = (
-    "no-overlap",
-    "low-overlap",
-    "one-trajectory",
-    "heavy-tail",
-    "infinite-variance",
-    "mean-ratio",
-    "undefined",
-    "no-spread",
-)
 EXCESS = 0.2  # of the nominal error rate: how much more is worth a warning
 EXCESS_SECOND_ORDER = 0.4  # likewise for methods that correct for skew themselves, which they do only in part
 
 
 def spread_warning(
     influence: Array, estimate: float, side: Side, confidence: float, *, second_order: bool
-) -> list[str]:
+) -> list[Caution]:
     """Whether the trajectories' influence values are too alike, or skewed towards the unsafe side.
 
     Rare trajectories that pull towards the unsafe side are what no resampling of the others reveals. The yardstick is
@@ -48,9 +37,10 @@ def spread_warning(
     """
     spread = float(np.sqrt(np.square(influence).mean()))
     if np.isnan(spread):
-        return ["one-trajectory: without one of the trajectories the estimate is undefined"]
+        return [caution("one-trajectory", "without one of the trajectories the estimate is undefined")]
     if not spread > 1e-12 * abs(estimate):
-        return ["no-spread: all trajectories have the same influence, so the bootstrap sees no uncertainty"]
+        text = "all trajectories have the same influence, so the bootstrap sees no uncertainty"
+        return [caution("no-spread", text)]
     skew = float(np.mean((influence / spread) ** 3))
     toward = -skew if side == "lower" else skew
     normal = NormalDist()
@@ -59,10 +49,11 @@ def spread_warning(
     if excess <= (EXCESS_SECOND_ORDER if second_order else EXCESS) * (1 - confidence):
         return []
     where = "low" if side == "lower" else "high"
-    return [
-        f"skew: a few trajectories pull the estimate towards {where} values (skewness {skew:.1f}, n = "
-        f"{len(influence)}); bounds from resampling then err more often than the nominal {1 - confidence:.3g}"
-    ]
+    text = (
+        f"a few trajectories pull the estimate towards {where} values (skewness {skew:.1f}, n = {len(influence)}); "
+        f"bounds from resampling then err more often than the nominal {1 - confidence:.3g}"
+    )
+    return [caution("skew", text, skewness=skew, n=len(influence))]
 
 
 def advise(
@@ -105,19 +96,18 @@ def _best_exact(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | Non
     exact = [i for i, bound in mine.items() if bound.guarantee == "exact"]
     places = {i: (_place(mine[i].method, EXACT_PREFERENCE), _place(mine[i].estimator, _order(dataset))) for i in exact}
     first = min(exact, key=places.__getitem__, default=None)
-    return None if first is None or _has(mine[first], ("vacuous", "mean-ratio", "model-contradicted")) else first
+    return None if first is None or _is_doubted(mine[first]) else first
 
 
 def _best_sound(mine: dict[int, Bound], dataset: TrajectoryDataset) -> int | None:
     """The first approximate bound in the fixed order that no warning speaks against."""
-    against = (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, *AGAINST_BEHAVIOR, "skew", "bca-degenerate", "vacuous")
     skewed = _skewed(mine)
     sound = [
         i
         for i, bound in mine.items()
         if bound.guarantee == "approximate"
         and np.isfinite(bound.value)
-        and not _has(bound, against)
+        and not _is_doubted(bound)
         and bound.estimator not in skewed
     ]
     order = _order(dataset)
@@ -131,7 +121,7 @@ def _skewed(mine: dict[int, Bound]) -> set[str]:
 
     The data sets on which one of them looks free of it are those that miss the trajectories in question.
     """
-    seen = {bound.estimator for bound in mine.values() if _has(bound, ("skew",)) and bound.estimator != "mb"}
+    seen = {bound.estimator for bound in mine.values() if coded(bound.warnings, "skew") and bound.estimator != "mb"}
     there = {bound.estimator for bound in mine.values()}
     return (seen | set(SHARE_WEIGHTS)) & there if seen & set(SHARE_WEIGHTS) else seen
 
@@ -153,7 +143,7 @@ def _believe_approximate(
 
 def _why_not(mine: dict[int, Bound]) -> str:
     """Why no approximate bound is believed; empty when none was asked for."""
-    if any(_has(bound, ("mean-ratio",)) for bound in mine.values()):
+    if any(coded(bound.warnings, "mean-ratio") for bound in mine.values()):
         return (
             "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the trajectories "
             "that matter are missing"
@@ -161,15 +151,13 @@ def _why_not(mine: dict[int, Bound]) -> str:
     approximate = [bound for bound in mine.values() if bound.guarantee == "approximate"]
     if not approximate:
         return ""
-    codes = {code for bound in approximate for code in _codes(bound)}
-    broken = [
-        code for code in (*BREAKS_BOOTSTRAP, *AGAINST_MODEL, *AGAINST_BEHAVIOR, "skew", "vacuous") if code in codes
-    ]
+    doubts = {warning.code for bound in approximate for warning in bound.warnings if warning.against}
+    broken = sorted(doubts, key=lambda code: (_place(code, tuple(CODES)), code))
     return f"resampling the weighted logs is not to be trusted here ({', '.join(broken) or 'none of it was computed'})"
 
 
 def _help(mine: dict[int, Bound], found: Overlap, dataset: TrajectoryDataset) -> str:
-    if any(text.startswith("no-overlap") for text in found.warnings):
+    if coded(found.warnings, "no-overlap"):
         return "logs of a policy that sometimes acts as the candidate does, with its probabilities"
     ways = "more logs, or logs of a policy closer to the candidate"
     if any(bound.guarantee == "exact" for bound in mine.values()):
@@ -183,12 +171,9 @@ def _help(mine: dict[int, Bound], found: Overlap, dataset: TrajectoryDataset) ->
     return f"an exact bound (betting); {ways}"
 
 
-def _codes(bound: Bound) -> set[str]:
-    return {warning.split(":")[0] for warning in bound.warnings}
-
-
-def _has(bound: Bound, codes: Sequence[str]) -> bool:
-    return not _codes(bound).isdisjoint(codes)
+def _is_doubted(bound: Bound) -> bool:
+    """Whether a warning speaks against it. A bound carries only warnings that concern it."""
+    return any(warning.against is not None for warning in bound.warnings)
 
 
 def _place(method: str, order: Sequence[str]) -> int:
@@ -224,9 +209,9 @@ def reasons(
 
 
 def _overlap_line(found: Overlap, n: int) -> str:
-    none = [text for text in found.warnings if text.startswith("no-overlap")]
+    none = coded(found.warnings, "no-overlap")
     if none:
-        return f"overlap: not measured; {none[0].removeprefix('no-overlap: ')}"
+        return f"overlap: not measured; {none[0].text}"
     tail = "no tail to fit" if found.pareto_k is None else f"tail index {found.pareto_k:.2f}"
     return (
         f"overlap: {n} trajectories are worth {found.effective_sample_size[-1]:.1f}; {found.zero_share:.0%} of them "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tightrope.base.behavior import DiscreteBehavior, GaussianBehavior
@@ -9,6 +11,7 @@ from tightrope.base.dataset import Array, BoolArray
 from tightrope.base.errors import DataError
 from tightrope.base.problem import Problem
 from tightrope.base.records import BehaviorCheck
+from tightrope.base.warnings import Caution, caution
 from tightrope.estimators.doubly_robust import fold_of
 from tightrope.models.score_test import score_test, second_order
 
@@ -50,7 +53,7 @@ def check_behavior(problem: Problem) -> BehaviorCheck | None:
         misfit=_misfit(problem),
         smallest_probs=(float(np.exp(lowest[0])), float(np.exp(lowest[1])), float(np.exp(lowest[2]))),
     )
-    return BehaviorCheck(**{**vars(result), "warnings": tuple(_warnings(result))})
+    return replace(result, warnings=tuple(_warnings(result)))
 
 
 def _misfit(problem: Problem) -> float | None:
@@ -131,23 +134,25 @@ def _distance(residuals: Array) -> tuple[float, float, float]:
     return float(max(above.max(), below.max())), 0.87 / np.sqrt(size), float(np.square(residuals).mean())
 
 
-def _warnings(check: BehaviorCheck) -> list[str]:
+def _warnings(check: BehaviorCheck) -> list[Caution]:
     warnings = []
     if check.unseen_share > UNSEEN:
-        warnings.append(
-            f"behavior-unseen: {check.unseen_share:.1%} of the logged actions were never taken in that state by other "
-            "trajectories, so their probability rests on themselves"
+        text = (
+            f"{check.unseen_share:.1%} of the logged actions were never taken in that state by other trajectories, so "
+            "their probability rests on themselves"
         )
+        warnings.append(caution("behavior-unseen", text, share=check.unseen_share))
     error, noise = check.calibration_error, check.calibration_noise
     if error is not None and noise is not None and error > MISCALIBRATED + 3 * noise:
-        warnings.append(
-            f"behavior-miscalibrated: on trajectories it was not fitted to, the {check.behavior} behaviour policy is "
-            f"off by {error:.2g} (noise alone: {noise:.2g}); the ratios are wrong where it is"
+        text = (
+            f"on trajectories it was not fitted to, the {check.behavior} behaviour policy is off by {error:.2g} "
+            f"(noise alone: {noise:.2g}); the ratios are wrong where it is"
         )
+        warnings.append(caution("behavior-miscalibrated", text, error=error, noise=noise))
     if check.misfit is not None and check.misfit < MISFIT:
-        warnings.append(
-            f"behavior-misfit: the {check.behavior} behaviour policy is of the wrong shape: squares and products of "
-            f"state and time still explain the actions (p = {check.misfit:.1g}); give features, or a classifier that "
-            "bends"
+        text = (
+            f"the {check.behavior} behaviour policy is of the wrong shape: squares and products of state and time "
+            f"still explain the actions (p = {check.misfit:.1g}); give features, or a classifier that bends"
         )
+        warnings.append(caution("behavior-misfit", text, p=check.misfit))
     return warnings

@@ -10,6 +10,7 @@ from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.problem import Problem
 from tightrope.base.records import ModelCheck
+from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.model_bias.error import Likelihoods, ModelError, model_error
 from tightrope.estimators.base import Anchor
 from tightrope.estimators.doubly_robust import fold_of, held_out_values, td_errors
@@ -64,7 +65,7 @@ def check_model(
         bias_bound=_bias_bound(problem, unfitted) if effective >= FEW_EFFECTIVE else None,
         residue_free=bool(np.abs(shared).max() <= TINY * max(scale, float(np.abs(data.rewards).max()))),
     )
-    return ModelCheck(**{**vars(result), "warnings": tuple(_warnings(result, effective))})
+    return replace(result, warnings=tuple(_warnings(result, effective)))
 
 
 def _likelihood_errors(
@@ -154,33 +155,37 @@ def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
     return statistic.estimate, standard_error(statistic.influence())
 
 
-def _warnings(check: ModelCheck, effective: float) -> list[str]:
+def _warnings(check: ModelCheck, effective: float) -> list[Caution]:
     warnings = []
     measured = effective >= FEW_EFFECTIVE and np.isfinite(check.correction)
     if check.unseen_mass is None and check.misfit is None and not measured:
-        warnings.append("model-unchecked: nothing in the logs could be held against this model")
+        warnings.append(caution("model-unchecked", "nothing in the logs could be held against this model"))
     if effective >= FEW_EFFECTIVE and abs(check.correction) > CONTRADICTED * check.correction_error > 0:
-        warnings.append(
-            f"model-contradicted: weighted towards the candidate, the logs differ from the {check.model} model by "
+        text = (
+            f"weighted towards the candidate, the logs differ from the {check.model} model by "
             f"{check.correction:.3g} ± {check.correction_error:.2g}"
         )
+        numbers = {"correction": check.correction, "error": check.correction_error}
+        warnings.append(caution("model-contradicted", text, **numbers))
     if check.memory is not None and check.memory < REMEMBERS:
-        warnings.append(
-            f"model-contradicted: what follows a logged state depends on what came before it (p = {check.memory:.1g}), "
-            f"so the {check.model} model misses part of the state"
+        text = (
+            f"what follows a logged state depends on what came before it (p = {check.memory:.1g}), so the "
+            f"{check.model} model misses part of the state"
         )
+        warnings.append(caution("model-contradicted", text, p=check.memory))
     if check.misfit is not None and check.misfit < REMEMBERS:
-        warnings.append(
-            f"model-contradicted: what the {check.model} model leaves over still depends on the state and the "
-            f"action (p = {check.misfit:.1g}): the dynamics, rewards or ends are of another shape"
+        text = (
+            f"what the {check.model} model leaves over still depends on the state and the action "
+            f"(p = {check.misfit:.1g}): the dynamics, rewards or ends are of another shape"
         )
+        warnings.append(caution("model-contradicted", text, p=check.misfit))
     if check.unseen_mass is not None and check.unseen_mass > UNSEEN:
-        warnings.append(
-            f"unseen-pairs: {check.unseen_mass:.1%} of the candidate's steps in the model fall on pairs never logged"
-        )
+        text = f"{check.unseen_mass:.1%} of the candidate's steps in the model fall on pairs never logged"
+        warnings.append(caution("unseen-pairs", text, share=check.unseen_mass))
     if check.fragile_mass is not None and check.fragile_mass > UNSEEN:
-        warnings.append(
-            f"fragile-pairs: {check.fragile_mass:.1%} of the candidate's steps in the model fall on pairs held by a "
-            "single trajectory; standard errors do not see how much hangs on it"
+        text = (
+            f"{check.fragile_mass:.1%} of the candidate's steps in the model fall on pairs held by a single "
+            "trajectory; standard errors do not see how much hangs on it"
         )
+        warnings.append(caution("fragile-pairs", text, share=check.fragile_mass))
     return warnings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +13,7 @@ from tightrope.base.errors import DataError, PolicyError
 from tightrope.base.policy import DiscretePolicy, GaussianPolicy
 from tightrope.base.problem import Problem
 from tightrope.base.records import Overlap, Summary
+from tightrope.base.warnings import Caution, caution
 
 FEW_EFFECTIVE = 10.0  # below this many effective trajectories a bootstrap resamples almost the same few
 HEAVY_SHARE = 0.5
@@ -59,7 +62,7 @@ def overlap(problem: Problem) -> Overlap:
         deterministic=tuple(_deterministic(problem)),
         tail=_tail(final),
     )
-    return Overlap(**{**vars(result), "warnings": tuple(_warnings(result, data.n_trajectories))})
+    return replace(result, warnings=tuple(_warnings(result, data.n_trajectories)))
 
 
 def _no_overlap(problem: Problem, error: DataError) -> Overlap:
@@ -67,10 +70,9 @@ def _no_overlap(problem: Problem, error: DataError) -> Overlap:
         raise error
     horizon, none = problem.dataset.horizon, float("nan")
     mass = unlogged_mass(problem)
-    told = tuple(_deterministic(problem))
-    return Overlap(
-        (0.0,) * horizon, (none,) * horizon, 1.0, None, none, none, 0.0, mass, False, told, (f"no-overlap: {error}",)
-    )
+    warnings = (caution("no-overlap", str(error)),)
+    certain = tuple(_deterministic(problem))
+    return Overlap((0.0,) * horizon, (none,) * horizon, 1.0, None, none, none, 0.0, mass, False, certain, warnings)
 
 
 def _deterministic(problem: Problem) -> list[str]:
@@ -92,34 +94,37 @@ def _deterministic(problem: Problem) -> list[str]:
     return told
 
 
-def _warnings(found: Overlap, n: int) -> list[str]:
+def _warnings(found: Overlap, n: int) -> list[Caution]:
     effective, share = found.effective_sample_size[-1], found.largest_share[-1]
     warnings = []
     if effective < FEW_EFFECTIVE:
-        warnings.append(
-            f"low-overlap: {n} trajectories are worth {effective:.1f}; a bootstrap cannot see what they miss"
-        )
+        text = f"{n} trajectories are worth {effective:.1f}; a bootstrap cannot see what they miss"
+        warnings.append(caution("low-overlap", text, episodes=n, worth=effective))
     if share > HEAVY_SHARE and n > 1:
-        warnings.append(f"one-trajectory: a single trajectory carries {share:.0%} of the weight")
+        text = f"a single trajectory carries {share:.0%} of the weight"
+        warnings.append(caution("one-trajectory", text, share=share))
     if found.pareto_k is not None and found.pareto_k > HEAVY_TAIL:
-        warnings.append(f"heavy-tail: the importance ratios have tail index {found.pareto_k:.2f} > {HEAVY_TAIL}")
+        text = f"the importance ratios have tail index {found.pareto_k:.2f} > {HEAVY_TAIL}"
+        warnings.append(caution("heavy-tail", text, tail_index=found.pareto_k))
     if found.infinite_variance:
-        warnings.append(
-            "infinite-variance: the candidate's variance is at least twice the behaviour policy's in some direction, "
-            "so the ratios have no finite variance and no bootstrap holds"
+        text = (
+            "the candidate's variance is at least twice the behaviour policy's in some direction, so the ratios have "
+            "no finite variance and no bootstrap holds"
         )
+        warnings.append(caution("infinite-variance", text))
     too_high = found.mean_ratio_evidence > -np.log(FALSE_ALARM)
     if too_high or 1 - found.mean_ratio > OFF_MEAN * found.mean_ratio_error + 1e-9:
         average = f"{found.mean_ratio:.3g} ± {found.mean_ratio_error:.2g}"
         average = average if np.isfinite(found.mean_ratio) else "more than a number can hold"
-        warnings.append(
-            f"mean-ratio: the importance ratios average {average} instead of 1: the behaviour probabilities are wrong, "
-            "or the trajectories that matter are missing"
+        text = (
+            f"the importance ratios average {average} instead of 1: the behaviour probabilities are wrong, or the "
+            "trajectories that matter are missing"
         )
+        numbers = {"mean_ratio": found.mean_ratio, "error": found.mean_ratio_error}
+        warnings.append(caution("mean-ratio", text, **numbers))
     if found.unlogged_mass is not None and found.unlogged_mass > UNLOGGED:
-        warnings.append(
-            f"unlogged-actions: {found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
-        )
+        text = f"{found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
+        warnings.append(caution("unlogged-actions", text, share=found.unlogged_mass))
     return warnings
 
 

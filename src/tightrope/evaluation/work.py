@@ -11,10 +11,11 @@ import numpy as np
 from tightrope.base.errors import BoundError, TightropeError, failing
 from tightrope.base.problem import Problem
 from tightrope.base.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side
+from tightrope.base.warnings import Caution, caution, coded
 from tightrope.bounds import Method
-from tightrope.bounds.base import BootstrapBound, ExactBound, ProcessBound, is_exact, rank
+from tightrope.bounds.base import BootstrapBound, ExactBound, ProcessBound, is_exact, learns, rank
 from tightrope.estimators import ESTIMATORS, Estimator
-from tightrope.estimators.base import IndependentEstimator
+from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
 from tightrope.estimators.gain import possible_range, subject
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.evaluation.advice import spread_warning
@@ -23,7 +24,8 @@ from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Replicates, replicate
 from tightrope.functional.resampling import ModelBootstrap, scheme
 from tightrope.functional.statistic import FittedStatistic, standard_error
-from tightrope.models import Model, SimulatedModel, is_discrete
+from tightrope.functional.values import SequentialValues
+from tightrope.models import Model, SimulatedModel, has_tabular
 
 Pair = tuple[Estimator, Method]
 
@@ -60,7 +62,7 @@ def bounds_of(
 def is_valid(estimator: Estimator, method: Method) -> bool:
     """Whether the pair means something: exact bounds need independent values per trajectory, the robust one a model."""
     if isinstance(method, ProcessBound):
-        return not getattr(estimator, "uses_ratios", True)
+        return estimator.name == method.of
     return not is_exact(method) or isinstance(estimator, IndependentEstimator)
 
 
@@ -196,10 +198,11 @@ class Work:
             *self._out_of_range(estimator, replicates.estimate, value),
         ]
         if undefined:
-            warnings.append(
-                f"undefined: in {undefined} of {len(replicates.values)} replicates the estimator had no weight to "
-                "divide by; they count as the worst value"
+            text = (
+                f"in {undefined} of {len(replicates.values)} replicates the estimator had no weight to divide by; they "
+                "count as the worst value"
             )
+            warnings.append(caution("undefined", text, undefined=undefined, replicates=len(replicates.values)))
         return Bound(
             value=value,
             side=self.side,
@@ -238,12 +241,17 @@ class Work:
                 "nothing exact can be said when episodes were left out for being cut off: which ones were may "
                 "depend on how they went. Declare a shorter horizon, or use a bootstrap method"
             )
-        sample = anchored.trajectory_values(self.problem, max_ratio=settings.max_ratio)
-        bound = max(0.0, method.lower(sample, delta=1 - settings.confidence, seed=settings.seed))
-        value = float(sample.origin + sample.sign * bound)
+        sample: SequentialValues
+        if learns(method) and isinstance(anchored, SequentialEstimator):
+            sample = anchored.sequential_values(self.problem)
+            bound = method.lower(sample, delta=1 - settings.confidence, seed=settings.seed)
+        else:
+            sample = anchored.trajectory_values(self.problem, max_ratio=settings.max_ratio)
+            bound = method.lower(sample, delta=1 - settings.confidence, seed=settings.seed)
+        value = float(sample.origin + sample.sign * max(0.0, bound))
         low, high = possible_range(estimator, data)
         value = max(value, low) if self.side == "lower" else min(value, high)  # what is declared is known as it is
-        wrong = [text for text in self.found.warnings if text.startswith("mean-ratio")]
+        wrong = coded(self.found.warnings, "mean-ratio")
         return Bound(
             value=value,
             side=self.side,
@@ -255,39 +263,45 @@ class Work:
             standard_error=standard_error(sample.values - sample.values.mean()),
             warnings=(*data.notes, *wrong, *self._out_of_range(estimator, sample.estimate, value)),
             n_trajectories=len(sample.values),
-            seed=settings.seed if method.name == "cut" else None,
+            seed=settings.seed if method.name in ("cut", "betting") else None,
             about=subject(estimator),
         )
 
     def _robust(self, estimator: Estimator, method: ProcessBound) -> Bound:
         if not is_valid(estimator, method):
-            raise BoundError(f"{method.name} bounds the value in a model; {estimator.name} is none. Use mb")
-        found = method.bound(self.problem, confidence=self.settings.confidence, side=self.side)
-        against = [text for text in self.check(estimator).warnings if text.startswith("model-contradicted")]
+            raise BoundError(f"{method.name} is a bound of {method.of}; got {estimator.name}")
+        settings = self.settings
+        found = method.bound(
+            self.problem, confidence=settings.confidence, side=self.side, seed=settings.seed, about=subject(estimator)
+        )
+        alone = not getattr(estimator, "uses_ratios", True)
+        told = self.check(estimator).warnings if alone else ()
+        against = coded(told, "model-contradicted")
         return replace(
             found, warnings=(*found.warnings, *against, *self._out_of_range(estimator, found.estimate, found.value))
         )
 
-    def _overlap_warnings(self, estimator: Estimator) -> tuple[str, ...]:
+    def _overlap_warnings(self, estimator: Estimator) -> tuple[Caution, ...]:
         """What speaks against the ratios concerns whoever uses them; a model alone fears only what was never logged."""
         if getattr(estimator, "uses_ratios", True):
             return (*self.found.warnings, *(self.behavior.warnings if self.behavior else ()))
-        return tuple(text for text in self.found.warnings if text.startswith("unlogged"))
+        return coded(self.found.warnings, "unlogged-actions")
 
-    def _model_warnings(self, estimator: Estimator) -> tuple[str, ...]:
+    def _model_warnings(self, estimator: Estimator) -> tuple[Caution, ...]:
         """What speaks against the model concerns who relies on it alone; who corrects it needs something to correct."""
         if not self.check_models or not hasattr(estimator, "model"):
             return ()
         if not getattr(estimator, "uses_ratios", True):
             return self.check(estimator).warnings
         if getattr(estimator, "fit", "cross") != "cross" and self.check(estimator).residue_free:
-            return (
-                "no-correction: fitted to the data it corrects, the model leaves no error at all, so nothing is "
-                'corrected and its guess for unseen pairs stands; use fit="cross"',
+            text = (
+                "fitted to the data it corrects, the model leaves no error at all, so nothing is corrected and its "
+                'guess for unseen pairs stands; use fit="cross"'
             )
+            return (caution("no-correction", text),)
         return ()
 
-    def _simulation_warning(self, estimator: Estimator, replicates: Replicates, error: float) -> list[str]:
+    def _simulation_warning(self, estimator: Estimator, replicates: Replicates, error: float) -> list[Caution]:
         """Noise of roll-outs that is not small against what resampling varies moves the bound unseen."""
         model = getattr(self.statistics[estimator], "model", None)
         if not isinstance(model, SimulatedModel):
@@ -297,24 +311,26 @@ class Work:
         noise = model.simulation_error()
         if not noise > NOISY * spread:
             return []
-        return [
-            f"simulation-noise: the roll-outs have a standard error of {noise:.3g} where the bootstrap has "
-            f"{spread:.3g}, which does not allow for theirs; give the model more point_rollouts and replicate_rollouts"
-        ]
+        text = (
+            f"the roll-outs have a standard error of {noise:.3g} where the bootstrap has {spread:.3g}, which does not "
+            "allow for theirs; give the model more point_rollouts and replicate_rollouts"
+        )
+        return [caution("simulation-noise", text, noise=noise, spread=spread)]
 
-    def _sharp_warning(self, estimator: Estimator, method: BootstrapBound) -> tuple[str, ...]:
+    def _sharp_warning(self, estimator: Estimator, method: BootstrapBound) -> tuple[Caution, ...]:
         """Whether corrections come as rare jumps, as where moves are deterministic and a cross-fitted model is exact
         but for what it has not seen: standard errors then say little, and what builds on them errs more often.
         """
         corrects = hasattr(estimator, "model") and getattr(estimator, "uses_ratios", True)
-        if not (self.check_models and corrects and is_discrete(self.problem)) or method.name == "percentile":
+        if not (self.check_models and corrects and has_tabular(self.problem)) or method.name == "percentile":
             return ()
-        if not self.check(estimator).residue_free:
+        if estimator.model == "none" or not self.check(estimator).residue_free:  # type: ignore[attr-defined]
             return ()
-        return (
-            "sharp: nothing happens by chance in these logs, so corrections of the model are rare jumps; studentized "
-            "and bca then err up to twice as often as percentile",
+        text = (
+            "nothing happens by chance in these logs, so corrections of the model are rare jumps; studentized and bca "
+            "then err up to twice as often as percentile"
         )
+        return (caution("sharp", text),)
 
     def check(self, estimator: Estimator) -> ModelCheck:
         """How the estimator's model fares on the logs."""
@@ -328,16 +344,17 @@ class Work:
             )
         return self.checks[chosen]
 
-    def _out_of_range(self, estimator: Estimator, estimate: float, value: float) -> list[str]:
+    def _out_of_range(self, estimator: Estimator, estimate: float, value: float) -> list[Caution]:
         """An estimate or bound beyond what was declared possible says so itself."""
         low, high = possible_range(estimator, self.problem.dataset)
         warnings = []
         if not low <= estimate <= high:
-            warnings.append(
-                f"impossible-estimate: {estimate:.4g} lies outside the possible {low:.4g} to {high:.4g}, as unweighted "
-                "importance sampling can"
+            text = (
+                f"{estimate:.4g} lies outside the possible {low:.4g} to {high:.4g}, as unweighted importance sampling "
+                "can"
             )
+            warnings.append(caution("impossible-estimate", text, estimate=estimate, lowest=low, highest=high))
         if (value <= low) if self.side == "lower" else (value >= high):
             end = "lowest" if self.side == "lower" else "highest"
-            warnings.append(f"vacuous: the bound does not improve on the {end} possible value")
+            warnings.append(caution("vacuous", f"the bound does not improve on the {end} possible value"))
         return warnings

@@ -225,8 +225,7 @@ class RatioSum:
         """(..., 2K) to (...,); NaN where a denominator is zero."""
         below, above = self._parts(sums)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = above / below
-        value: Array = self.constant + ratio @ self.coefficients
+            value: Array = self.constant + (above / below) @ self.coefficients
         return np.where(np.isfinite(value), value, np.nan)
 
     def gradient(self, sums: Array) -> Array:
@@ -305,22 +304,3 @@ def centered(statistic: SumStatistic) -> SumStatistic:
 
     shifted = CenteredRatioSum(combine.coefficients, combine.constant, theta, sizes)
     return SumStatistic(statistic.n_trajectories, shifted.fields, make_columns, shifted)
-
-
-@dataclass(frozen=True, eq=False)
-class TrajectoryValues:
-    """Independent values X_i ≥ 0, one per trajectory, with V = origin + sign · E[X]: what exact bounds need.
-
-    Concentration inequalities are not functionals of weights: they need each value by itself and a declared range.
-    """
-
-    values: Array  # (n,), all ≥ 0
-    origin: float
-    sign: float  # +1: a lower bound on E[X] is a lower bound on V; -1: an upper one
-    ceiling: float | None  # the largest value X can take, where max_ratio was declared
-    missing: str = ""  # why there is no ceiling
-
-    @property
-    def estimate(self) -> float:
-        """The mean, mapped back to the value's scale."""
-        return self.origin + self.sign * float(self.values.mean())

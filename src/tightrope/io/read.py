@@ -13,6 +13,7 @@ from tightrope.base.errors import DataError
 from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.policy import as_policy
 from tightrope.base.ratios import eval_log_probs
+from tightrope.base.warnings import Caution, caution
 from tightrope.io import probabilities
 from tightrope.io.aliases import ROLES, ColumnMap, fix
 from tightrope.io.columns import Columns, quoted
@@ -140,17 +141,19 @@ def _check_done(logs: Columns, short: BoolArray) -> None:
         )
 
 
-def _notes(short: BoolArray, incomplete: Incomplete) -> tuple[str, ...]:
+def _notes(short: BoolArray, incomplete: Incomplete) -> tuple[Caution, ...]:
     """What was assumed about incomplete episodes."""
     if incomplete == "error" or not short.any():
         return ()
+    numbers = {"episodes": float(short.sum()), "of": float(len(short))}
     stop = f"{short.sum()} of {len(short)} episodes stop before the horizon without having terminated"
     if incomplete == "drop":
-        return (f'dropped: {stop}; they were left out (incomplete="drop")',)
-    return (
-        f'assumed: {stop}; they are taken to have ended for good (incomplete="terminate"), except by exact bounds, '
-        "which count what followed as the worst that was declared possible",
+        return (caution("dropped", f'{stop}; they were left out (incomplete="drop")', **numbers),)
+    text = (
+        f'{stop}; they are taken to have ended for good (incomplete="terminate"), except by exact bounds, which count '
+        "what followed as the worst that was declared possible"
     )
+    return (caution("assumed", text, **numbers),)
 
 
 def _not_read(logs: Columns, no_behavior: bool) -> list[str]:

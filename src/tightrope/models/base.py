@@ -7,9 +7,10 @@ what the candidate is worth in the model (``values``), and what the model says o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.problem import Problem
 
 
@@ -79,4 +80,18 @@ class SimulatedModel(Protocol):
 
     def simulation_error(self) -> float:
         """The Monte Carlo standard error of the value under weights of one."""
+        ...
+
+
+@runtime_checkable
+class ActionValuedModel(Protocol):
+    """A prepared model that lists the values of all actions in the logged states, not only of the logged ones."""
+
+    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
+        """q̂_t(S_t, a) in the model of each row of weights (rows, n), for every action a and each step of the episodes
+        wanted of that row, one episode after the other: (steps, actions) for each row. What needs a fit is 0 where
+        nothing has weight.
+
+        The model of a row is made of the episodes with weight alone: what others hold must not change a bit of it.
+        """
         ...

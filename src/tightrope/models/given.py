@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.checks import lent, numbers, read_only
-from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.dataset import Array, BoolArray, IntArray, steps_of
 from tightrope.base.errors import DataError, PolicyError
 from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem
@@ -58,7 +59,8 @@ class GivenValues:
                     f"q_values must have as many actions as the policy, {probs.shape[1]}; got {rows.shape[1]}"
                 )
             values[steps] = np.einsum("na,na->n", probs, rows)
-        return PreparedGiven(table[times, states, actions], values, values[data.offsets[:-1]])
+        starts = values[data.offsets[:-1]]
+        return PreparedGiven(table[times, states, actions], values, starts, table, times, states, data.offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,10 @@ class PreparedGiven:
     q_values: Array  # (N,)
     state_values: Array  # (N,)
     start_values: Array  # (n,)
+    table: Array  # (times, states, actions)
+    times: IntArray  # (N,)
+    states: IntArray  # (N,)
+    offsets: IntArray  # (n+1,)
 
     @property
     def n_trajectories(self) -> int:
@@ -85,6 +91,11 @@ class PreparedGiven:
     def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
         """As given."""
         return self.q_values, self.state_values
+
+    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
+        """As given, of every action."""
+        parts = [steps_of(self.offsets, episodes) for episodes in wanted]
+        return [self.table[self.times[steps], self.states[steps]] for steps in parts]
 
     def influences(self, weights: Array) -> Array:
         """(v̂_0(S_0) − V̂) / Σw."""

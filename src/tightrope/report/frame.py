@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from tightrope.base.errors import TightropeError
@@ -13,10 +13,11 @@ def bounds_table(result: Evaluation) -> Any:
     """A pyarrow table of the bounds, with a column that says which are believed."""
     import pyarrow as pa
 
-    types = {"seed": pa.uint64(), "warnings": pa.list_(pa.string()), "standard_error": pa.float64()}
+    warning = pa.struct([(name, pa.string()) for name in ("code", "text", "against")])
+    types = {"seed": pa.uint64(), "warnings": pa.list_(warning), "standard_error": pa.float64()}
+    rows = [asdict(bound) for bound in result.bounds]
     columns = {
-        field.name: pa.array([getattr(bound, field.name) for bound in result.bounds], types.get(field.name))
-        for field in fields(Bound)
+        field.name: pa.array([row[field.name] for row in rows], types.get(field.name)) for field in fields(Bound)
     }
     columns["believed"] = pa.array([bound in result.believed for bound in result.bounds])
     return pa.table(columns)

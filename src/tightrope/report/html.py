@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tightrope.base.records import Evaluation, Verdict
+from tightrope.base.warnings import Caution, codes_of
 from tightrope.report.forest import forest
 from tightrope.report.pictures import Drawing, bootstrap, overlap_drawings, overlap_is_measured, value_threshold
 from tightrope.report.scale import give_or_take, percent, short
@@ -66,7 +67,7 @@ def _context(result: Evaluation) -> dict[str, Any]:
         "measured": overlap_is_measured(result),
         "estimates": {bound.estimator: bound.estimate for bound in believed},
         "cautions": tuple(
-            dict.fromkeys(text for bound in (*result.believed_gains, *believed) for text in bound.warnings)
+            dict.fromkeys(warning for bound in (*result.believed_gains, *believed) for warning in bound.warnings)
         ),
         "forest": Markup(forest(result, f"{key}-forest")),
         "overlaps": [safe(drawing) for drawing in overlap_drawings(result, key)],
@@ -91,24 +92,19 @@ def _table(result: Evaluation) -> list[dict[str, Any]]:
         row = rows.setdefault((bound.estimator, bound.method), {"bounds": {}, "chosen": {}, "first": bound})
         row["bounds"][bound.side] = bound
         row["chosen"] = {**row["chosen"], bound.side: bound in result.believed}
-        row["codes"] = ", ".join(dict.fromkeys(_code(text) for one in row["bounds"].values() for text in one.warnings))
+        row["codes"] = ", ".join(codes_of(warning for one in row["bounds"].values() for warning in one.warnings))
     for row in rows.values():
         # IS and PDIS count from the floor for a lower and from the ceiling for an upper bound: two estimates.
         row["estimate"] = " / ".join(dict.fromkeys(short(one.estimate) for one in row["bounds"].values()))
     return list(rows.values())
 
 
-def _code(warning: str) -> str:
-    return warning.split(":")[0]
-
-
-def _warnings(result: Evaluation) -> list[tuple[str, str]]:
-    """Each kind of warning once: its code and what it says."""
-    texts: dict[str, str] = {}
-    for text in (*result.overlap.warnings, *(text for bound in result.bounds for text in bound.warnings)):
-        code, _, rest = text.partition(":")
-        texts.setdefault(code, rest.strip())
-    return list(texts.items())
+def _warnings(result: Evaluation) -> list[Caution]:
+    """The first warning of each kind."""
+    first: dict[str, Caution] = {}
+    for warning in (*result.overlap.warnings, *(warning for bound in result.bounds for warning in bound.warnings)):
+        first.setdefault(warning.code, warning)
+    return list(first.values())
 
 
 def _left_out(result: Evaluation) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from tightrope.base.records import Evaluation
+from tightrope.base.warnings import coded
 from tightrope.report import svg
 from tightrope.report.scale import Scale, around, percent, short
 
@@ -30,7 +31,7 @@ def value_threshold(result: Evaluation) -> float | None:
 
 def overlap_is_measured(result: Evaluation) -> bool:
     """Whether the effective sample size means anything: there are ratios, and they average to 1."""
-    return not any(text.startswith(("no-overlap", "mean-ratio")) for text in result.overlap.warnings)
+    return not coded(result.overlap.warnings, "no-overlap", "mean-ratio")
 
 
 def overlap_drawings(result: Evaluation, key: str) -> list[Drawing]:

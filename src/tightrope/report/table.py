@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tightrope.base.errors import visible
 from tightrope.base.records import BehaviorCheck, Bound, Evaluation, Overlap, Summary
+from tightrope.base.warnings import Caution, codes_of
 
 
 def _text(words: str, style: str = "") -> Text:
@@ -76,7 +77,7 @@ def _bounds(evaluation: Evaluation) -> Table:
         cells += [_number(row[side].value) if side in row else "" for side in sides]
         if evaluation.true_value is not None:
             cells.append("yes" if all(holds(bound, evaluation.true_value) for bound in bounds) else "NO")
-        cells.append(", ".join(dict.fromkeys(text.split(":")[0] for bound in bounds for text in bound.warnings)))
+        cells.append(", ".join(codes_of(warning for bound in bounds for warning in bound.warnings)))
         believed = any(bound in evaluation.believed for bound in bounds)
         table.add_row(*map(_text, cells), style="bold green" if believed else None)
     return table
@@ -89,11 +90,11 @@ def holds(bound: Bound, true_value: float) -> bool:
 
 def _warnings(evaluation: Evaluation) -> list[Text]:
     """Each warning once, in full."""
-    texts: dict[str, str] = {}
+    first: dict[str, Caution] = {}
     for bound in evaluation.bounds:
-        for text in bound.warnings:
-            texts.setdefault(text.split(":")[0], text)
-    return [_text(f"! {text}", style="yellow") for text in texts.values()]
+        for warning in bound.warnings:
+            first.setdefault(warning.code, warning)
+    return [_text(f"! {warning}", style="yellow") for warning in first.values()]
 
 
 def _skipped(skipped: tuple[tuple[str, str, str], ...]) -> Text:
@@ -142,7 +143,7 @@ def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorC
     for name, value in rows.items():
         table.add_row(_text(name, style="bold"), _text(value))  # a column's name may hold what looks like markup
     warnings = [*summary.notes, *(overlap.warnings if overlap else ()), *(behavior.warnings if behavior else ())]
-    return Group(table, *(_text(f"! {text}", style="yellow") for text in warnings))
+    return Group(table, *(_text(f"! {warning}", style="yellow") for warning in warnings))
 
 
 def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:

@@ -44,7 +44,7 @@ def assumptions(result: Evaluation) -> list[Line]:
     ]
     if summary.reading:
         lines.append(("Columns of the logs", "; ".join(summary.reading)))
-    return [*lines, *(("Note", note) for note in summary.notes)]
+    return [*lines, *(("Note", str(note)) for note in summary.notes)]
 
 
 def _behavior(result: Evaluation) -> str:

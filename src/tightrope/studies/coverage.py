@@ -20,7 +20,6 @@ from tightrope.base.records import About, Side
 from tightrope.bounds import METHODS
 from tightrope.domains import small
 from tightrope.domains.small import SWAPPED
-from tightrope.evaluation.advice import BREAKS_BOOTSTRAP
 from tightrope.io.write import replace_file
 from tightrope.studies import model_coverage
 from tightrope.studies.model_coverage import ModelTask
@@ -77,8 +76,7 @@ def run(task: Task) -> Outcomes:
             (result.gains, result.believed_gains) if task.about == "gain" else (result.bounds, result.believed)
         )
         for bound in bounds:
-            codes = {text.split(":")[0] for text in bound.warnings}
-            warned = not codes.isdisjoint((*BREAKS_BOOTSTRAP, "skew"))
+            warned = any(warning.against in ("resampling", "everything") for warning in bound.warnings)
             outcomes.setdefault((bound.estimator, bound.method, bound.side), []).append((bound.value, warned))
         for side in dict.fromkeys(bound.side for bound in bounds):
             named = [bound.value for bound in believed if bound.side == side]

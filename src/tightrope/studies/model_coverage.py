@@ -61,6 +61,6 @@ def run(task: ModelTask) -> Outcomes:
             except TightropeError:  # no overlap at all in this data set: nothing to count for this variant
                 continue
             for bound in result.bounds:
-                warned = any(not text.startswith(("unlogged", "no-spread")) for text in bound.warnings)
+                warned = any(warning.code not in ("unlogged-actions", "no-spread") for warning in bound.warnings)
                 found.setdefault((label, bound.method, bound.side), []).append((bound.value, warned))
     return found

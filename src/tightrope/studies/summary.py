@@ -19,10 +19,10 @@ import numpy.typing as npt
 from tightrope.base.dataset import Array
 from tightrope.base.errors import StudyError
 from tightrope.base.records import Side
-from tightrope.evaluation.advice import AGAINST_MODEL, BREAKS_BOOTSTRAP
+from tightrope.base.warnings import CODES
 from tightrope.studies.pages.coverage import clopper_pearson
 
-AGAINST = frozenset((*BREAKS_BOOTSTRAP, *AGAINST_MODEL, "skew", "bca-degenerate", "vacuous"))  # codes of warnings
+AGAINST = frozenset(code for code, one in CODES.items() if one.against is not None)  # codes of warnings
 _TWO_SIDED = 1.959963984540054  # 97.5 % point of the normal distribution
 
 

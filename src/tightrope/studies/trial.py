@@ -12,6 +12,7 @@ import numpy as np
 from tightrope.base.errors import TightropeError
 from tightrope.base.problem import Problem
 from tightrope.base.records import Bound, Side
+from tightrope.base.warnings import codes_of
 from tightrope.bounds import method as find_bound
 from tightrope.evaluation.advice import advise
 from tightrope.evaluation.overlap import overlap
@@ -108,9 +109,9 @@ def _rows(methods: Sequence[Method], side: Side, answers: Sequence[Answer]) -> l
 
 def _row(label: str, bound: str, side: Side, answer: Answer) -> Row:
     if isinstance(answer, Bound):
-        codes = dict.fromkeys(text.split(":")[0] for text in answer.warnings)
+        codes = " ".join(codes_of(answer.warnings))
         error = np.nan if answer.standard_error is None else float(answer.standard_error)
         numbers = (float(answer.value), float(answer.estimate), error, answer.n_undefined)
-        return Row(label, bound, side, *numbers, answer.guarantee, " ".join(codes), "")
+        return Row(label, bound, side, *numbers, answer.guarantee, codes, "")
     reason = str(answer) if isinstance(answer, TightropeError) else f"{type(answer).__name__}: {answer}"
     return Row(label, bound, side, np.nan, np.nan, np.nan, 0, "", "", reason)

@@ -96,8 +96,8 @@ TOPIC = Topic(
         Mutant(
             "a model alone does not hear of choices never logged",
             "Work._overlap_warnings",
-            'text.startswith("unlogged")',
-            "False",
+            'coded(self.found.warnings, "unlogged-actions")',
+            "()",
             "test_a_model_alone_hears_what_was_never_logged_and_nothing_else_of_the_ratios",
         ),
         Mutant(
@@ -138,16 +138,24 @@ TOPIC = Topic(
         ),
         Mutant(
             "a heavy tail does not speak against the bootstrap",
-            "BREAKS_BOOTSTRAP",
-            '"heavy-tail"',
-            '"light-tail"',
+            "CODES",
+            """Code(
+                "resampling",
+                "the ratios' tail index is above 0.7: averages are unreliable at any practical n",
+                "an exact bound, or a model",
+            )""",
+            'Code(None, "", "")',
             "test_what_breaks_the_bootstrap_leaves_only_exact_bounds",
         ),
         Mutant(
             "a contradicted model is believed",
-            "AGAINST_MODEL",
-            '"model-contradicted"',
-            '"model-confirmed"',
+            "CODES",
+            """Code(
+                "model",
+                "the weighted logs, the past of a state, or the residuals disagree with the model",
+                "another model; `wdr`; importance sampling",
+            )""",
+            'Code(None, "", "")',
             "test_a_regression_of_the_wrong_shape_is_not_advised",
         ),
         Mutant(
@@ -167,15 +175,15 @@ TOPIC = Topic(
         Mutant(
             "an exact bound is believed though the ratios are wrong",
             "_best_exact",
-            '("vacuous", "mean-ratio", "model-contradicted")',
-            '("vacuous", "model-contradicted")',
+            "_is_doubted(mine[first])",
+            "'mean-ratio' not in [one.code for one in mine[first].warnings] and _is_doubted(mine[first])",
             "test_wrong_probabilities_leave_nothing",
         ),
         Mutant(
             "the robust bound is believed though the model is contradicted",
             "_best_exact",
-            '("vacuous", "mean-ratio", "model-contradicted")',
-            '("vacuous", "mean-ratio")',
+            "_is_doubted(mine[first])",
+            "'model-contradicted' not in [one.code for one in mine[first].warnings] and _is_doubted(mine[first])",
             "test_a_contradicted_process_is_not_believed_exactly",
         ),
         Mutant(

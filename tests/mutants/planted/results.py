@@ -13,7 +13,7 @@ TOPIC = Topic(
             "False",
             "test_what_json_lacks_is_written_as_text",
         ),
-        Mutant("infinities come back as text", "_value", "_NAMES.get(value, value)", "value", "test_round_trip"),
+        Mutant("infinities come back as text", "_read", "_NUMBERS.get(value, value)", "value", "test_round_trip"),
         Mutant(
             "an upper bound is printed as a lower one",
             "Bound.__str__",

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Anderson:
     """
 
     name: ClassVar[str] = "anderson"
+    sequential: ClassVar[bool] = False
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """The lower bound on the mean."""

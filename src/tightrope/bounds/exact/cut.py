@@ -10,7 +10,7 @@ import numpy as np
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
 from tightrope.bounds.exact.empirical_bernstein import bernstein
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class CUT:
     """
 
     name: ClassVar[str] = "cut"
+    sequential: ClassVar[bool] = False
 
     share: float = 0.05  # of the data, for the threshold
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tightrope.base.dataset import Array
 from tightrope.bounds.base import ceiling
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class EmpiricalBernstein:
     """
 
     name: ClassVar[str] = "empirical-bernstein"
+    sequential: ClassVar[bool] = False
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """The lower bound on the mean."""

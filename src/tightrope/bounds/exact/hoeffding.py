@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tightrope.bounds.base import ceiling
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class Hoeffding:
     """mean − b √(ln(1/δ) / 2n) for values in [0, b]; b must be declared. Hoeffding (1963)."""
 
     name: ClassVar[str] = "hoeffding"
+    sequential: ClassVar[bool] = False
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """The lower bound on the mean."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from tightrope.base.dataset import Array
+from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.base import Need, lowest, rank
 from tightrope.functional.engines import Replicates
 from tightrope.functional.resampling import MOST_RESAMPLES
@@ -30,9 +31,9 @@ class BCa:
     needs: ClassVar[frozenset[Need]] = frozenset({"values", "leave_one_out"})
     second_order: ClassVar[bool] = True
 
-    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
+    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound."""
-        values, warnings = replicates.values, list[str]()
+        values, warnings = replicates.values, list[Caution]()
         size = len(values)
         if replicates.n_undefined >= rank(delta, size):  # the bias correction must not lift the level above them
             return -np.inf, warnings
@@ -41,22 +42,23 @@ class BCa:
         moved = bias + _NORMAL.inv_cdf(delta)
         room = 1 - skew * moved
         if room <= 0:
-            warnings.append(
-                f"bca-degenerate: acceleration {skew:.2f} leaves no valid level; the lowest replicate is used"
-            )
+            text = f"acceleration {skew:.2f} leaves no valid level; the lowest replicate is used"
+            warnings.append(caution("bca-degenerate", text, acceleration=skew))
             level = 0.0
         else:
             level = _NORMAL.cdf(bias + moved / room)
         position = int(np.floor(level * size + 1e-9))
         if position < 1:
-            warnings.append(
-                f"few-resamples: BCa asks for the {level:.2g} quantile, which {size} replicates do not reach; the "
-                f"lowest one is used. Raise n_resamples to {min(np.ceil(10 / max(level, 1e-7)), MOST_RESAMPLES):.0f}"
+            enough = min(np.ceil(10 / max(level, 1e-7)), MOST_RESAMPLES)
+            text = (
+                f"BCa asks for the {level:.2g} quantile, which {size} replicates do not reach; the lowest one is "
+                f"used. Raise n_resamples to {enough:.0f}"
             )
+            warnings.append(caution("few-resamples", text, level=level, n_resamples=size, enough=enough))
         return lowest(values, max(position, 1)), warnings
 
 
-def _bias(replicates: Replicates, warnings: list[str]) -> float:
+def _bias(replicates: Replicates, warnings: list[Caution]) -> float:
     """z0, from the mid-rank of the estimate among the replicates (undefined ones are below it).
 
     Replicates and estimate are rounded differently, so a tie is a difference that is nothing beside their spread.
@@ -67,15 +69,17 @@ def _bias(replicates: Replicates, warnings: list[str]) -> float:
     share = ((off < -tie).sum() + 0.5 * (np.abs(off) <= tie).sum()) / size
     clipped = float(np.clip(share, 1 / (size + 1), size / (size + 1)))
     if clipped != share:
-        warnings.append("bca-clipped: all replicates lie on one side of the estimate; the bias correction was clipped")
+        text = "all replicates lie on one side of the estimate; the bias correction was clipped"
+        warnings.append(caution("bca-clipped", text))
     return _NORMAL.inv_cdf(clipped)
 
 
-def _acceleration(leave_one_out: Array | None, warnings: list[str]) -> float:
+def _acceleration(leave_one_out: Array | None, warnings: list[Caution]) -> float:
     """Σ d³ / 6 (Σ d²)^1.5 over the jackknife's deviations."""
     assert leave_one_out is not None
     if np.isnan(leave_one_out).any():
-        warnings.append("one-trajectory: without one of the trajectories the estimate is undefined; no acceleration")
+        text = "without one of the trajectories the estimate is undefined; no acceleration"
+        warnings.append(caution("one-trajectory", text))
         return 0.0
     off = leave_one_out.mean() - leave_one_out
     largest = np.abs(off).max()

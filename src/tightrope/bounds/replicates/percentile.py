@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tightrope.base.warnings import Caution
 from tightrope.bounds.base import Need, lowest, rank
 from tightrope.functional.engines import Replicates
 
@@ -21,6 +22,6 @@ class Percentile:
     needs: ClassVar[frozenset[Need]] = frozenset({"values"})
     second_order: ClassVar[bool] = False
 
-    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
+    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound."""
         return lowest(replicates.values, rank(delta, len(replicates.values))), []

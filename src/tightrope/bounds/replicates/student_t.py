@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.base import Need
 from tightrope.functional.engines import Replicates
 
@@ -23,7 +24,7 @@ class StudentT:
     needs: ClassVar[frozenset[Need]] = frozenset({"leave_one_out"})
     second_order: ClassVar[bool] = False
 
-    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
+    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound."""
         from scipy.special import stdtrit
 
@@ -31,6 +32,6 @@ class StudentT:
         assert others is not None
         n = len(others)
         if np.isnan(others).any():
-            return -np.inf, ["one-trajectory: without one of the trajectories the estimate is undefined"]
+            return -np.inf, [caution("one-trajectory", "without one of the trajectories the estimate is undefined")]
         error = np.sqrt((n - 1) / n * np.square(others - others.mean()).sum())
         return float(replicates.estimate - stdtrit(n - 1, 1 - delta) * error), []

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tightrope.base.errors import BoundError
+from tightrope.base.warnings import Caution
 from tightrope.bounds.base import Need, highest, lowest, rank
 from tightrope.functional.engines import Replicates
 
@@ -26,7 +27,7 @@ class Studentized:
     needs: ClassVar[frozenset[Need]] = frozenset({"values", "standard_errors"})
     second_order: ClassVar[bool] = True
 
-    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[str]]:
+    def lower(self, replicates: Replicates, *, delta: float) -> tuple[float, list[Caution]]:
         """The lower bound."""
         if replicates.standard_errors is None or replicates.standard_error is None:
             raise BoundError(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
+from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset, steps_of
 from tightrope.base.errors import DataError
 from tightrope.models.tabular.chain import Chain, Index, Meetings, Timeline
 from tightrope.models.tabular.rollouts import Rollouts
@@ -142,6 +142,36 @@ class TabularData:
             q_values[line.order[now]] = q[line.pairs[now], 0]
             state_values[line.order[now]] = v[line.pairs[now] // self.probs.shape[2], 0]
         return q_values, state_values
+
+    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
+        """q̂_t(S_t, a) of every action and each step of the episodes wanted of each row of weights, (steps, actions)."""
+        n_actions, (states, times) = self.probs.shape[2], self._places
+        results = []
+        for rows, block in self._blocks(weights):
+            parts = [steps_of(self.offsets, episodes) for episodes in wanted[rows]]
+            orders = [np.argsort(times[steps], kind="stable") for steps in parts]
+            counts = [np.bincount(times[steps], minlength=len(self.probs)) for steps in parts]
+            edges = [np.append(0, np.cumsum(count)) for count in counts]
+            tables = [np.zeros((len(steps), n_actions)) for steps in parts]
+            fit = self._fit(block)
+            visits = fit.visits.reshape(-1, n_actions, block.shape[1])
+            known = np.maximum(visits.sum(axis=1, keepdims=True), 1e-300)
+            for t, q, _, _ in fit.backwards():
+                by_state = q.reshape(visits.shape)
+                pooled = (visits * by_state).sum(axis=1, keepdims=True) / known
+                by_state = (visits * by_state + pooled) / (visits + 1.0)
+                for lane, table in enumerate(tables):
+                    now = orders[lane][edges[lane][t] : edges[lane][t + 1]]
+                    table[now] = by_state[states[parts[lane][now]], :, lane]
+            taught = weights[rows].sum(axis=1) > 0
+            results += [table if taught[lane] else np.zeros_like(table) for lane, table in enumerate(tables)]
+        return results
+
+    @cached_property
+    def _places(self) -> tuple[IntArray, IntArray]:
+        """The state and the time of each step, (N,) each."""
+        states = self.kind_pair[self.kinds] // self.probs.shape[2]
+        return states, np.arange(len(self.kinds)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
     def correction_sums(self, weights: Array, factors: Array) -> Array:
         """Σ_i w_i v̂_0(S_0) and, for every time, Σ_i w_i f_t δ_t under each row, (rows, 1 + horizon)."""

@@ -66,7 +66,7 @@ class TabularModel:
                 "a tabular model must have the policy itself (probs(states, t)), because it evaluates the candidate "
                 "beyond the logged actions; its probabilities of the logged actions are not enough"
             )
-        following, final = _following(data, states)
+        following, final = following_states(data, states)
         labels = _labels("state", self.n_states, np.concatenate([states, final]))
         probs, action_labels = policy_table(policy, labels, actions, data.horizon, self.n_actions)
         place, taken = np.searchsorted(labels, states), np.searchsorted(action_labels, actions)
@@ -131,7 +131,7 @@ def _labels(name: str, given: int | None, logged: IntArray) -> IntArray:
     return np.arange(given)
 
 
-def _following(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, IntArray]:
+def following_states(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, IntArray]:
     """The state after each step, (N,): _END or _UNKNOWN where there is none; and the final ones of open episodes.
 
     Unless the logs hold the state after the horizon's last step for every episode that goes on, that step is unknown
