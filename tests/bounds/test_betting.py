@@ -9,9 +9,12 @@ import pytest
 from scipy import stats
 
 from tests import planning_oracle as oracle
+from tightrope.base.problem import Problem
 from tightrope.bounds import Betting
 from tightrope.bounds.exact import betting
 from tightrope.bounds.exact.planning_kernels import log_wealth
+from tightrope.domains import small
+from tightrope.estimators import TDR
 from tightrope.functional.values import TrajectoryValues
 
 DRAWS = {
@@ -143,6 +146,32 @@ def test_bets_come_from_earlier_blocks_alone():
         np.testing.assert_array_equal(bets[:stop], again[:stop])
         np.testing.assert_array_equal(stakes, staked)
         assert stop == n or start == 0 or (bets[stop:] != again[stop:]).any(), "nothing is planned at all"
+
+
+def test_bets_on_many_values_come_from_earlier_blocks_alone():
+    """More than are planned on: some of the earlier ones, none of the others."""
+    rng, n = np.random.default_rng(3), 2700
+    values, edges, order = rng.random(n), betting.block_edges(n), rng.permutation(n)
+    start = edges[-2]
+    assert start > betting.MOST_PAST
+    other = values.copy()
+    other[order[start:]] = 5.0
+    np.testing.assert_array_equal(*(betting._play(sample(each), order, 0.05)[1] for each in (values, other)))
+
+
+@pytest.mark.parametrize(("domain", "anchor"), [("walker", "low"), ("bonus", "low"), ("decline", "high")])
+def test_bets_on_tethered_values_are_what_slow_loops_find(domain, anchor):
+    problem, n, delta, seed = small(domain), 14, 0.3, 5
+    data = problem.logs(n, rng=np.random.default_rng(2))
+    game = TDR("tabular").anchored(anchor).sequential_values(Problem(data, problem.candidate))
+    games = []
+    for order in oracle.orders(n, seed):
+        first = [abs(float(data.returns[i]) - game.origin) for i in order[: oracle.edges(n)[1]]]
+        unit = sum(first) / len(first)
+        table = game.along(np.array(order), oracle.edges(n), np.array(oracle.TETHERS) * unit)
+        games.append(oracle.played(n, unit, table.tolist(), delta))
+    assert max(tether for bets in games for *_, tether in bets) > 0, "no tether is chosen: this would test nothing"
+    assert Betting().lower(game, delta=delta, seed=seed) == pytest.approx(oracle.bound(games, delta), rel=1e-6)
 
 
 def test_it_errs_less_often_than_it_says_on_heavy_tails():

@@ -12,13 +12,18 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import tightrope
 from tightrope.base.policy import TabularPolicy
+from tightrope.base.problem import Problem
 from tightrope.bounds import METHODS
 from tightrope.bounds.base import is_exact
 from tightrope.domains import small
 from tightrope.domains.finite import FiniteMDP
+from tightrope.estimators import TDR
+from tightrope.estimators.gain import gain
+from tightrope.models import GivenValues
 
 EXACT = [name for name, method in METHODS.items() if is_exact(method)]
 TRIALS = 40
@@ -110,3 +115,31 @@ def test_strict_verdicts_on_the_gain_are_right(name, beyond):
         for seed in range(TRIALS)
     ]
     assert kinds.count(wrong) <= MOST_ERRORS, kinds
+
+
+LOGS = 60  # of each problem
+ALLOWED = stats.binom.isf(1e-6, LOGS, 0.05)  # more errors of 60 have a probability below one in a million
+
+
+@pytest.mark.parametrize("model", ["tabular", "wild", "none"])
+@pytest.mark.parametrize(
+    "name", ["slightly worse, rewards 0 or 1", "better, rewards -1 or 0", "bonus", "decline, swapped"]
+)
+def test_planned_bets_on_tethered_values_hold_their_level(name, model):
+    """Twenty episodes, guesses that are learned or wild, values and gains, both sides."""
+    mdp, behavior, candidate = PROBLEMS[name]()
+    value = mdp.value(candidate)
+    errors: dict[tuple[str, str], int] = {}
+    for seed in range(LOGS):
+        rng = np.random.default_rng([seed, 11])
+        problem = Problem(mdp.simulate(behavior, 20, rng=rng), candidate)
+        shape = (mdp.horizon, *candidate.table.shape[-2:])
+        chosen = GivenValues(10.0 * rng.standard_cauchy(shape)) if model == "wild" else model
+        for anchor, about in product(["low", "high"], ["value", "gain"]):
+            estimator = TDR(chosen).anchored(anchor)
+            truth = value if about == "value" else value - mdp.value(behavior)
+            sample = (estimator if about == "value" else gain(estimator)).sequential_values(problem)
+            bound = sample.origin + sample.sign * METHODS["betting"].lower(sample, delta=0.05, seed=seed)
+            wrong = WRONG["lower" if anchor == "low" else "upper"](bound, truth)
+            errors[anchor, about] = errors.get((anchor, about), 0) + bool(wrong)
+    assert max(errors.values()) <= ALLOWED, errors

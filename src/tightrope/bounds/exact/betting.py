@@ -17,7 +17,7 @@ FIRST, GROWTH = 0.03, 1.3  # the first block's share of the episodes, and how bl
 MOST_PAST = 2000  # values that a bet is planned on
 PSEUDO = 0.05  # the weight of a value that no bet has met yet: the lowest possible
 MOST_STAKE = 0.95  # of what a bet could lose
-RESOLVED = 1e-9  # of the largest planned bound: plans this close are equally good
+EQUALLY_GOOD = 1e-9  # of the largest planned bound: plans this close
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _play(sample: SequentialValues, order: IntArray, delta: float) -> tuple[Arra
         size = np.ldexp(1.0, int(np.frexp(np.abs(past).max())[1]) - 1)  # squares of values need not fit a float64
         alike = _alike(past / size, tethers / size)
         reached, planned = kernels.plans(alike, tethers / size, target, PSEUDO, MOST_STAKE)
-        best = int(np.argmax(reached >= reached.max() - RESOLVED * np.abs(reached).max()))
+        best = int(np.argmax(reached >= reached.max() - EQUALLY_GOOD * np.abs(reached).max()))
         with np.errstate(over="ignore"):
             chosen[start:stop], bets[start:stop] = best, planned[best] / size
     return table[np.arange(n), chosen], bets, stakes, tethers[chosen]
