@@ -134,8 +134,8 @@ def lower_bound(
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> print(tightrope.lower_bound(logs, walker.candidate, estimator="is", method="betting"))
-    value ≥ -14.7939 with confidence 0.95 (exact; IS, betting; estimate -8.72656)
+    >>> print(tightrope.lower_bound(logs, walker.candidate, estimator="is", method="anderson"))
+    value ≥ -18.3435 with confidence 0.95 (exact; IS, anderson; estimate -8.72656)
     """
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
     return _one(dataset, policy, "lower", estimator, method, model, settings)
@@ -166,8 +166,8 @@ def upper_bound(
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> print(tightrope.upper_bound(logs, walker.candidate, estimator="is", method="betting"))
-    value ≤ -8.88991 with confidence 0.95 (exact; IS, betting; estimate -10.953)
+    >>> print(tightrope.upper_bound(logs, walker.candidate, estimator="is", method="anderson"))
+    value ≤ -8.08933 with confidence 0.95 (exact; IS, anderson; estimate -10.953)
     """
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
     return _one(dataset, policy, "upper", estimator, method, model, settings)
@@ -249,13 +249,13 @@ def evaluate(
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> result = tightrope.evaluate(logs, walker.candidate, estimators=["is", "pdis"], methods="betting")
+    >>> result = tightrope.evaluate(logs, walker.candidate, estimators=["is", "pdis"], methods="anderson")
     >>> result
     <Evaluation: 2 bounds from 200 episodes
-    believed: value ≥ -14.7939 with confidence 0.95 (exact; IS, betting; estimate -8.72656)
+    believed: value ≥ -18.3435 with confidence 0.95 (exact; IS, anderson; estimate -8.72656)
     result.advice says why, result.to_frame() lists all bounds>
-    >>> print(result["pdis", "betting"])
-    value ≥ -32 with confidence 0.95 (exact; PDIS, betting; estimate 6.47894)
+    >>> print(result["pdis", "anderson"])
+    value ≥ -32 with confidence 0.95 (exact; PDIS, anderson; estimate 6.47894)
       ! impossible-estimate: 6.479 lies outside the possible -32 to -6.282, as unweighted importance sampling can
       ! vacuous: the bound does not improve on the lowest possible value
     """
@@ -360,9 +360,9 @@ def _advising(function: Callable[P, Evaluation]) -> Callable[P, Advice]:
         >>> from tightrope.domains import small
         >>> walker = small("walker")
         >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-        >>> advice = tightrope.advise(logs, walker.candidate, estimators="is", methods="betting")
+        >>> advice = tightrope.advise(logs, walker.candidate, estimators="is", methods="anderson")
         >>> print(advice.believed[0])
-        value ≥ -14.7939 with confidence 0.95 (exact; IS, betting; estimate -8.72656)
+        value ≥ -18.3435 with confidence 0.95 (exact; IS, anderson; estimate -8.72656)
         """
         result = function(*values, **keywords)
         return Advice(result.advice, result.believed, result.reasons)
@@ -420,14 +420,14 @@ def _one(
 ) -> Bound:
     with failing():
         problem = _problem(dataset, policy, settings.behavior)
-        found, behavior = overlap(problem), check_behavior(problem)
+        overlaps, behavior = overlap(problem), check_behavior(problem)
         if estimator is None and method is None:
-            return Question(problem, found, behavior, settings, model).bound(side)
+            return Question(problem, overlaps, behavior, settings, model).bound(side)
         pair = (
             find_estimator(DEFAULT_ESTIMATOR if estimator is None else estimator, model=model),
             find_method(DEFAULT_METHOD if method is None else method),
         )
-        (result,), _ = bounds_of(problem, found, [pair], side, settings, behavior)
+        (result,), _ = bounds_of(problem, overlaps, [pair], side, settings, behavior)
     if isinstance(result, TightropeError):
         raise result
     return result

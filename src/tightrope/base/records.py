@@ -25,9 +25,9 @@ class Bound(Record):
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> bound = tightrope.lower_bound(logs, walker.candidate, estimator="is", method="betting")
+    >>> bound = tightrope.lower_bound(logs, walker.candidate, estimator="is", method="anderson")
     >>> round(bound.value, 2), bound.guarantee, bound.confidence
-    (-14.79, 'exact', 0.95)
+    (-18.34, 'exact', 0.95)
     >>> tightrope.Bound.from_json(bound.to_json()) == bound
     True
     """
@@ -70,8 +70,8 @@ class Interval(Record):
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> print(tightrope.interval(logs, walker.candidate, estimator="is", method="betting"))
-    -15.1245 ≤ value ≤ -8.8086 with confidence 0.95 (exact; IS, betting)
+    >>> print(tightrope.interval(logs, walker.candidate, estimator="is", method="anderson"))
+    -18.9443 ≤ value ≤ -7.98385 with confidence 0.95 (exact; IS, anderson)
     """
 
     lower: Bound
@@ -194,9 +194,9 @@ class Advice(Record):
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> advice = tightrope.advise(logs, walker.candidate, estimators="is", methods="betting")
+    >>> advice = tightrope.advise(logs, walker.candidate, estimators="is", methods="anderson")
     >>> [bound.method for bound in advice.believed]
-    ['betting']
+    ['anderson']
     """
 
     text: str
