@@ -153,13 +153,8 @@ class TabularData:
             counts = [np.bincount(times[steps], minlength=len(self.probs)) for steps in parts]
             edges = [np.append(0, np.cumsum(count)) for count in counts]
             tables = [np.zeros((len(steps), n_actions)) for steps in parts]
-            fit = self._fit(block)
-            visits = fit.visits.reshape(-1, n_actions, block.shape[1])
-            known = np.maximum(visits.sum(axis=1, keepdims=True), 1e-300)
-            for t, q, _, _ in fit.backwards():
-                by_state = q.reshape(visits.shape)
-                pooled = (visits * by_state).sum(axis=1, keepdims=True) / known
-                by_state = (visits * by_state + pooled) / (visits + 1.0)
+            for t, q, _, _ in self._fit(block).backwards():
+                by_state = q.reshape(-1, n_actions, q.shape[1])
                 for lane, table in enumerate(tables):
                     now = orders[lane][edges[lane][t] : edges[lane][t + 1]]
                     table[now] = by_state[states[parts[lane][now]], :, lane]
