@@ -354,7 +354,7 @@ def _advising(function: Callable[P, Evaluation]) -> Callable[P, Advice]:
     """A call that takes exactly what ``function`` takes and returns the advice alone."""
 
     def advise(*values: P.args, **keywords: P.kwargs) -> Advice:
-        """What to believe on this data, and why: the advice of ``evaluate``, which takes the same keywords.
+        """Which bounds to believe, and why: the advice of ``evaluate``, which takes the same keywords.
 
         >>> import numpy as np, tightrope
         >>> from tightrope.domains import small
@@ -378,7 +378,7 @@ advise = _advising(evaluate)
 def _believe(
     bounds: Sequence[Bound], overlaps: Overlap, sides: Sequence[Side], dataset: TrajectoryDataset, strict: bool
 ) -> tuple[str, tuple[int, ...]]:
-    """The advice, and which bounds it points to."""
+    """The advice as text, and the positions of the bounds that it names."""
     advice = [choose(bounds, overlaps, each, dataset, strict=strict) for each in sides]
     texts = list(dict.fromkeys(text for text, _ in advice))
     if len(texts) > 1:
@@ -388,21 +388,21 @@ def _believe(
 
 
 def _problem(dataset: TrajectoryDataset, policy: Any, behavior: Any) -> Problem:
-    """The question, with the behaviour policy as logged or to be estimated; refused where it cannot be."""
+    """The problem to solve, with the logged behaviour policy or one that is estimated from the logs."""
     problem = Problem(dataset, policy)
     check_size("reward", dataset.rewards, dataset.where)
     chosen = find_behavior(behavior, dataset)
     if chosen is not None:
         problem = replace(problem, behavior=chosen)
-        _ = problem.fits  # refuse unfit logs now, not as a lack of overlap later
+        _ = problem.fits  # refuse logs that it cannot be fitted to now, and not later as a lack of overlap
     return problem
 
 
 def _reasons(skipped: dict[tuple[str, str], TightropeError]) -> TightropeError:
-    """Why there is no bound at all: the one reason itself, or each reason once with the pairs it concerns."""
+    """The error if no bound could be computed: the reason, or each reason once with its pairs."""
     pairs: dict[str, list[str]] = {}
     for (estimator, method), why in skipped.items():
-        pairs.setdefault(str(why), []).append(f"{estimator} with {method}")
+        pairs.setdefault(str(why), []).append(f"{estimator.upper()} with {method}")
     if len(pairs) == 1:
         return next(iter(skipped.values()))
     return BoundError("; ".join(f"{', '.join(names)}: {why}" for why, names in pairs.items()))

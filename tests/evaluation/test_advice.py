@@ -211,7 +211,7 @@ def test_determinism_of_either_policy_is_named():
     problem = small("walker")
     data = problem.logs(50, rng=np.random.default_rng(1))
     fixed = tightrope.advise(data, tightrope.DeterministicPolicy(lambda s, t: 0 * s, 2), methods="percentile")
-    assert any(reason.startswith("determinism: the candidate leaves nothing") for reason in fixed.reasons)
+    assert any(reason.startswith("determinism: the candidate is deterministic") for reason in fixed.reasons)
     sure = replace(data, behavior_log_probs=np.zeros(data.n_steps), behavior=None)
     logged = tightrope.advise(sure, problem.candidate, methods="percentile")
     assert any(reason.startswith("determinism: the behaviour policy") for reason in logged.reasons)

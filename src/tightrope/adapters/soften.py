@@ -72,19 +72,18 @@ def _with_epsilon(policy: Policy, epsilon: float, n_actions: int | None) -> Mixt
     if isinstance(policy, DeterministicControl):
         raise PolicyError("epsilon is for discrete actions; a policy over continuous actions takes sigma")
     own = _own_actions(policy)
-    if own is None and n_actions is None:
+    count = n_actions if own is None else own
+    if count is None:
         raise PolicyError(
             f"n_actions must be given, because {type(policy).__name__} does not say how many actions it has: "
             "softened(policy, epsilon=..., n_actions=...)"
         )
-    if own is not None and n_actions not in (None, own):
-        raise PolicyError(f"n_actions must be {own}, as the policy has it; got {n_actions!r}")
-    anything: Policy
-    if isinstance(policy, LabelledPolicy):
-        anything = replace(policy, scores=lambda s, t: np.zeros((len(s), len(policy.labels))))
-    else:
-        anything = UniformPolicy(own or n_actions or 0)
-    return MixturePolicy((policy, anything), (1.0 - epsilon, epsilon))
+    if n_actions not in (None, count):
+        raise PolicyError(f"n_actions must be {count}, as the policy has it; got {n_actions!r}")
+    uniform: Policy = UniformPolicy(count)
+    if isinstance(policy, LabelledPolicy):  # its actions have labels, which a UniformPolicy does not know
+        uniform = replace(policy, scores=lambda s, t: np.zeros((len(s), count)))
+    return MixturePolicy((policy, uniform), (1.0 - epsilon, epsilon))
 
 
 def _own_actions(policy: Policy) -> int | None:

@@ -55,7 +55,7 @@ def log_density(distribution: Any, actions: Array) -> Array:
 
 
 def quantile(distribution: Any, uniforms: Array) -> Any:
-    """The value that uniforms (N, k) are turned into, of the distribution's shape."""
+    """Draws from the distribution, in its shape, made from uniforms (N, k) by inversion."""
     import torch
     from scipy.special import ndtri
     from torch import distributions as kinds

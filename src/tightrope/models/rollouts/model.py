@@ -164,6 +164,7 @@ class RolloutModel:
 
     @cached_property
     def _refit_error(self) -> float:
+        """The Monte Carlo standard error of what a refit changes, over some resamples; NaN with a single start."""
         n, rng = self.n_trajectories, np.random.default_rng(self.settings.seed)
         if len(self._some) < 2:
             return float("nan")
