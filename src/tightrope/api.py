@@ -134,8 +134,8 @@ def lower_bound(
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> print(tightrope.lower_bound(logs, walker.candidate, estimator="is", method="betting"))
-    value ≥ -14.7939 with confidence 0.95 (exact; IS, betting; estimate -8.72656)
+    >>> print(tightrope.lower_bound(logs, walker.candidate, estimator="is", method="anderson"))
+    value ≥ -18.3435 with confidence 0.95 (exact; IS, anderson; estimate -8.72656)
     """
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
     return _one(dataset, policy, "lower", estimator, method, model, settings)
@@ -166,8 +166,8 @@ def upper_bound(
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> print(tightrope.upper_bound(logs, walker.candidate, estimator="is", method="betting"))
-    value ≤ -8.88991 with confidence 0.95 (exact; IS, betting; estimate -10.953)
+    >>> print(tightrope.upper_bound(logs, walker.candidate, estimator="is", method="anderson"))
+    value ≤ -8.08933 with confidence 0.95 (exact; IS, anderson; estimate -10.953)
     """
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
     return _one(dataset, policy, "upper", estimator, method, model, settings)
@@ -249,13 +249,13 @@ def evaluate(
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> result = tightrope.evaluate(logs, walker.candidate, estimators=["is", "pdis"], methods="betting")
+    >>> result = tightrope.evaluate(logs, walker.candidate, estimators=["is", "pdis"], methods="anderson")
     >>> result
     <Evaluation: 2 bounds from 200 episodes
-    believed: value ≥ -14.7939 with confidence 0.95 (exact; IS, betting; estimate -8.72656)
+    believed: value ≥ -18.3435 with confidence 0.95 (exact; IS, anderson; estimate -8.72656)
     result.advice says why, result.to_frame() lists all bounds>
-    >>> print(result["pdis", "betting"])
-    value ≥ -32 with confidence 0.95 (exact; PDIS, betting; estimate 6.47894)
+    >>> print(result["pdis", "anderson"])
+    value ≥ -32 with confidence 0.95 (exact; PDIS, anderson; estimate 6.47894)
       ! impossible-estimate: 6.479 lies outside the possible -32 to -6.282, as unweighted importance sampling can
       ! vacuous: the bound does not improve on the lowest possible value
     """
@@ -270,7 +270,7 @@ def evaluate(
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
     with failing():
         problem = _problem(dataset, policy, settings.behavior)
-        found, behavior = overlap(problem), check_behavior(problem)
+        overlaps, behavior = overlap(problem), check_behavior(problem)
     pairs = _pairs(problem, estimators, methods, model)
     gains = [(gain(one), item) for one, item in pairs if not isinstance(item, ProcessBound)] if baseline else []
     sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
@@ -279,7 +279,7 @@ def evaluate(
     origins: list[tuple[Estimator, Work]] = []  # of each bound
     skipped: dict[tuple[str, str], TightropeError] = {}
     for each in sides:
-        results, work = bounds_of(problem, found, [*pairs, *gains], each, settings, behavior)
+        results, work = bounds_of(problem, overlaps, [*pairs, *gains], each, settings, behavior)
         gained += [result for result in results[len(pairs) :] if isinstance(result, Bound)]
         for pair, result in zip(pairs, results, strict=False):
             if isinstance(result, Bound):
@@ -290,21 +290,21 @@ def evaluate(
     if not bounds:
         raise _reasons(skipped)
     if estimators is None and methods is None:  # by a rule that was fixed before any reward was looked at
-        question = Question(problem, found, behavior, settings, model, strict=strict)
+        question = Question(problem, overlaps, behavior, settings, model, strict=strict)
         text, believe = question.use(bounds, sides)
         why, improved = question.use(gained, sides, about="gain") if baseline else (text, ())
         origins += [origins[0]] * (len(bounds) - len(origins))
     else:  # of what was asked for
-        text, believe = _believe(bounds, found, sides, dataset, strict)
-        why, improved = _believe(gained, found, sides, dataset, strict) if baseline else (text, ())
+        text, believe = _believe(bounds, overlaps, sides, dataset, strict)
+        why, improved = _believe(gained, overlaps, sides, dataset, strict) if baseline else (text, ())
     summary, check = summarize(dataset), next(iter(work.checks.values()), None)
-    told = subject(bounds, believe)
+    subject_index = subject(bounds, believe)
     return Evaluation(
         bounds=tuple(bounds),
         skipped=tuple((*pair, str(why)) for pair, why in skipped.items()),
         summary=summary,
-        overlap=found,
-        reasons=reasons(found, check, summary, bounds, behavior),
+        overlap=overlaps,
+        reasons=reasons(overlaps, check, summary, bounds, behavior),
         model_check=check,
         behavior_check=behavior,
         advice=text,
@@ -324,7 +324,7 @@ def evaluate(
             threshold=threshold,
             about="gain" if baseline else "value",
         ),
-        details=details(told, *origins[told]),
+        details=details(subject_index, *origins[subject_index]),
         provenance=provenance(),
     )
 
@@ -360,9 +360,9 @@ def _advising(function: Callable[P, Evaluation]) -> Callable[P, Advice]:
         >>> from tightrope.domains import small
         >>> walker = small("walker")
         >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-        >>> advice = tightrope.advise(logs, walker.candidate, estimators="is", methods="betting")
+        >>> advice = tightrope.advise(logs, walker.candidate, estimators="is", methods="anderson")
         >>> print(advice.believed[0])
-        value ≥ -14.7939 with confidence 0.95 (exact; IS, betting; estimate -8.72656)
+        value ≥ -18.3435 with confidence 0.95 (exact; IS, anderson; estimate -8.72656)
         """
         result = function(*values, **keywords)
         return Advice(result.advice, result.believed, result.reasons)
@@ -376,10 +376,10 @@ advise = _advising(evaluate)
 
 
 def _believe(
-    bounds: Sequence[Bound], found: Overlap, sides: Sequence[Side], dataset: TrajectoryDataset, strict: bool
+    bounds: Sequence[Bound], overlaps: Overlap, sides: Sequence[Side], dataset: TrajectoryDataset, strict: bool
 ) -> tuple[str, tuple[int, ...]]:
     """The advice, and which bounds it points to."""
-    advice = [choose(bounds, found, each, dataset, strict=strict) for each in sides]
+    advice = [choose(bounds, overlaps, each, dataset, strict=strict) for each in sides]
     texts = list(dict.fromkeys(text for text, _ in advice))
     if len(texts) > 1:
         texts = [f"{side.title()} bound: {text}" for side, text in zip(sides, texts, strict=True)]
@@ -420,14 +420,14 @@ def _one(
 ) -> Bound:
     with failing():
         problem = _problem(dataset, policy, settings.behavior)
-        found, behavior = overlap(problem), check_behavior(problem)
+        overlaps, behavior = overlap(problem), check_behavior(problem)
         if estimator is None and method is None:
-            return Question(problem, found, behavior, settings, model).bound(side)
+            return Question(problem, overlaps, behavior, settings, model).bound(side)
         pair = (
             find_estimator(DEFAULT_ESTIMATOR if estimator is None else estimator, model=model),
             find_method(DEFAULT_METHOD if method is None else method),
         )
-        (result,), _ = bounds_of(problem, found, [pair], side, settings, behavior)
+        (result,), _ = bounds_of(problem, overlaps, [pair], side, settings, behavior)
     if isinstance(result, TightropeError):
         raise result
     return result

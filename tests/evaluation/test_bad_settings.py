@@ -164,7 +164,6 @@ def test_options(options, message):
         ({"n_resamples": nan}, "n_resamples must be .* got nan"),
         ({"n_resamples": "x"}, "n_resamples must be .* got 'x'"),
         ({"max_ratio": "a"}, "max_ratio must be .* got 'a'"),
-        ({"estimator": None}, "estimator must be .* got None"),
         ({"method": 3}, "method must be .* got 3"),
         ({"resampling": None}, "resampling must be .* got None"),
         ({"seed": -1}, "seed must be .*got -1"),

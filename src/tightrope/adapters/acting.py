@@ -1,4 +1,4 @@
-"""Objects that act and say nothing about probabilities: without noise they are deterministic policies."""
+"""Objects that can act but have no probabilities: without noise they are deterministic policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""d3rlpy: what ``predict`` does, which is without noise; actions there have no probabilities."""
+"""Policies of d3rlpy: ``predict`` acts without noise, and actions have no probabilities."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ TYPES: dict[str, Any] = {"tensor(float)": np.float32, "tensor(double)": np.float
 def onnx_policy(path: str | Path, *, output: str | None = None) -> LabelledPolicy:
     """The policy in an ONNX file with one input (N, d) and an output (N, actions), run on the CPU.
 
-    What the output holds is told by its name ("probabilities", "probs", "log_probs", "logits"), or by ``output``: a
+    The name of the output says what it holds ("probabilities", "probs", "log_probs", "logits"), or ``output`` does: a
     kind ("logits"), or "name:kind". Columns are actions 0..k-1; classifiers with a ZipMap bring their own labels.
     """
     runtime = load_extra("onnxruntime", "onnx", f"policy {path}")
@@ -91,10 +91,10 @@ def _choose(path: str | Path, session: Any, declared: str | None) -> tuple[str, 
     name, _, kind = declared.rpartition(":")
     if kind not in KINDS:
         raise PolicyError(f"the ONNX output must be a kind ({', '.join(KINDS)}) or name:kind; got {declared!r}")
-    found = [one.name for one in outputs if one.name == name or (not name and one.name not in LABELS)]
-    if len(found) != 1:
+    names = [one.name for one in outputs if one.name == name or (not name and one.name not in LABELS)]
+    if len(names) != 1:
         raise PolicyError(f"the ONNX output must name one of {_listed(outputs)} of policy {path}; got {declared!r}")
-    return found[0], KINDS[kind]
+    return names[0], KINDS[kind]
 
 
 def _table(path: str | Path, session: Any, given: Any) -> tuple[Array, list[Any]]:

@@ -1,4 +1,4 @@
-"""What other libraries' policies come down to: scores of labelled actions, or a density of continuous ones."""
+"""The two forms of other libraries' policies: scores of labelled actions, or a density of continuous ones."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def tell_output(table: Array) -> Output:
     """Whether rows are probabilities or their logarithms; refuses what is neither."""
     if table.ndim != 2:
         raise PolicyError(f"the policy must return shape (N, actions), one row per state; got shape {table.shape}")
-    told: tuple[Output, ...] = ("probabilities", "log_probabilities")
-    for output in told:
+    outputs: tuple[Output, ...] = ("probabilities", "log_probabilities")
+    for output in outputs:
         if _first_bad(output, table) is None:
             return output
     raise PolicyError(

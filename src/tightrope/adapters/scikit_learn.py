@@ -1,4 +1,4 @@
-"""Classifiers as scikit-learn makes them: ``predict_proba`` and ``classes_``, pipelines included."""
+"""Classifiers like those of scikit-learn, with ``predict_proba`` and ``classes_``; pipelines too."""
 
 from __future__ import annotations
 

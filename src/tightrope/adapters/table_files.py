@@ -23,7 +23,7 @@ _MEMBER = re.compile(r"(.*\.npz):(.*)", re.IGNORECASE | re.DOTALL)  # file.npz:a
 
 
 def is_table(spec: str) -> bool:
-    """Whether the words name a table of probabilities."""
+    """Whether the text names a table of probabilities."""
     return spec.lower().endswith(TABLES) or _MEMBER.fullmatch(spec) is not None
 
 
@@ -83,11 +83,11 @@ def _numpy(path: Path, array: str) -> Array:
         ) from error
 
 
-def _member(path: Path, names: list[str], asked: str) -> str:
-    """Which array of an archive is meant."""
+def _member(path: Path, names: list[str], wanted: str) -> str:
+    """The name of the array to read from an archive."""
     if not names:
         raise PolicyError(f"policy {path} holds no arrays")
-    name = asked or ("probs" if "probs" in names else names[0])
-    if name not in names or (len(names) > 1 and not asked and name != "probs"):
+    name = wanted or ("probs" if "probs" in names else names[0])
+    if name not in names or (len(names) > 1 and not wanted and name != "probs"):
         raise PolicyError(f"policy {path} holds {', '.join(names)}; choose one, such as {path}:{names[0]}")
     return name

@@ -15,7 +15,7 @@ from tightrope.base.policy.base import Anything, Array
 
 
 def is_distribution(thing: Any) -> bool:
-    """Whether it is a torch distribution; torch is not imported for the question."""
+    """Whether it is a torch distribution, found out without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(thing, torch.distributions.Distribution)
 
@@ -48,10 +48,10 @@ def log_density(distribution: Any, actions: Array) -> Array:
     wide = torch.as_tensor(actions).reshape(shape)
     with torch.no_grad():
         try:
-            found = distribution.log_prob(wide)
+            log_probs = distribution.log_prob(wide)
         except RuntimeError:  # matrices of float32 do not multiply with float64
-            found = distribution.log_prob(wide.float())
-    return to_numpy(found).reshape(len(actions))
+            log_probs = distribution.log_prob(wide.float())
+    return to_numpy(log_probs).reshape(len(actions))
 
 
 def quantile(distribution: Any, uniforms: Array) -> Any:

@@ -1,4 +1,4 @@
-"""Checks that arrays and files share: each refuses in one sentence that names the first place where it fails."""
+"""Checks of arrays and files; each error names the first place where the check fails."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def check_unmasked(name: str, values: Any, error: type[TightropeError] = DataErr
 
 
 def numbers(name: str, values: Any, error: type[TightropeError] = PolicyError) -> npt.NDArray[np.float64]:
-    """What somebody else gives or computes, as floats; refuses whatever would lose something on the way there."""
+    """Numbers that the user's code gives, as floats; refuses values that floats cannot hold."""
     check_unmasked(name, values, error)
     try:
         given = np.asarray(values)
         if given.dtype.kind == "O":
-            given = np.asarray(given.tolist())  # the kind of what is in it, where all is of one kind
+            given = np.asarray(given.tolist())  # the type of its values, if they have one type
         if given.dtype.kind not in "iufbO":
             raise error(f"{name} must give {'real ' if given.dtype.kind == 'c' else ''}numbers; got {given.dtype}")
         return given.astype(np.float64, copy=False)
@@ -57,14 +57,14 @@ def numbers(name: str, values: Any, error: type[TightropeError] = PolicyError) -
 
 
 def read_only(array: npt.NDArray[T]) -> npt.NDArray[T]:
-    """A view that cannot be written to, for whoever is handed the array."""
+    """A view of the array that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def lent(array: npt.NDArray[T]) -> npt.NDArray[T]:
-    """The array for somebody else's code: read-only; a copy where torch is loaded, whose tensors would write to it."""
+    """The array for the user's code: read-only, or a copy where torch is loaded, whose tensors could write to it."""
     return array.copy(order="K") if "torch" in sys.modules else read_only(array)
 
 
@@ -79,7 +79,7 @@ def check_finite(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
 
 
 def check_size(name: str, values: npt.NDArray[Any], where: Where) -> None:
-    """Refuse numbers so large, or all of them so small, that their squares would not be numbers any more."""
+    """Refuse numbers that are so large, or all of them so small, that their squares overflow or vanish."""
     if values.dtype.kind != "f" or not values.size:
         return
     sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
@@ -124,7 +124,7 @@ def check_log_probs(
 
 
 def check_labels(name: str, values: npt.NDArray[Any] | None, where: Where) -> None:
-    """Text is fine as a label; text that is a number here and a word there is a mix-up."""
+    """Refuse labels of which some are numbers and some are words; either is fine alone."""
     if values is None or values.dtype.kind != "U":
         return
     labels, place = np.unique(values, return_inverse=True)
@@ -168,7 +168,7 @@ def whole_horizon(value: Any) -> int:
 
 
 def accepted(function: Any) -> frozenset[str]:
-    """The names of the arguments that somebody else's function takes; none where it is no function."""
+    """The names of the arguments of a user's function; none if it is not a function."""
     try:
         return frozenset(inspect.signature(function).parameters)
     except (TypeError, ValueError):
@@ -184,7 +184,7 @@ def is_number(value: Any) -> bool:
 
 
 def reads_as_number(text: str) -> bool:
-    """Whether a text is how a number is written."""
+    """Whether a text can be read as a number."""
     try:
         float(text)
     except ValueError:

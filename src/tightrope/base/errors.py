@@ -98,7 +98,7 @@ class MissingBoundError(TightropeError, KeyError):
     ...     tightrope.evaluate(logs, walker.candidate, methods="bca")["wrd", "bca"]
     ... except tightrope.MissingBoundError as error:
     ...     print(error)
-    estimator must be "is", "pdis", "wis", "pdwis", "mb", "dr" or "wdr"; got 'wrd'. Did you mean "wdr"?
+    estimator must be "is", "pdis", "wis", "pdwis", "mb", "dr", "wdr" or "tdr"; got 'wrd'. Did you mean "wdr"?
     """
 
     __str__ = Exception.__str__  # a KeyError would put the message between quotes

@@ -1,4 +1,4 @@
-"""Importance ratios, in log space throughout: 3^100 is 5e47, and horizons of 10,000 are real.
+"""Importance ratios, always as logarithms: 3^100 is 5e47, and some horizons have 10,000 steps.
 
 ``ratio[:, t]`` is the product of the step ratios of actions 0..t (0-based; the paper's ρ_L with L+1 factors is a slip).
 After an episode's end the ratio stays what it was: a finished episode stays in every later denominator.
@@ -26,7 +26,7 @@ class Ratios:
     eval_log_probs: Array  # (N,)
 
     def log(self, start: int, stop: int) -> Array:
-        """log ρ_t of episodes start..stop, (stop - start, horizon); -inf once the candidate would not have acted so."""
+        """log ρ_t of episodes start..stop, (stop - start, horizon); -inf after an action it never takes."""
         from tightrope.base import kernels
 
         data = self.dataset

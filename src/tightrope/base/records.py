@@ -1,4 +1,4 @@
-"""Plain results: what a bound said, and everything needed to judge it. JSON in and out, nothing computed."""
+"""Records of results: bounds, and everything that is needed to judge them. They convert to JSON and compute nothing."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ About = Literal["value", "gain"]
 
 @dataclass(frozen=True)
 class Bound(Record):
-    """A one-sided confidence bound: the value lies on the other side of it with probability 1 − confidence at most.
+    """A one-sided confidence bound: it lies on the wrong side of the value with probability at most 1 − confidence.
 
-    ``guarantee`` is "exact" (holds at every n) or "approximate" (tends to hold as n grows).
+    ``guarantee`` is "exact" (true at every number of episodes n) or "approximate" (approached as n grows).
 
     >>> import numpy as np, tightrope
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> bound = tightrope.lower_bound(logs, walker.candidate, estimator="is", method="betting")
+    >>> bound = tightrope.lower_bound(logs, walker.candidate, estimator="is", method="anderson")
     >>> round(bound.value, 2), bound.guarantee, bound.confidence
-    (-14.79, 'exact', 0.95)
+    (-18.34, 'exact', 0.95)
     >>> tightrope.Bound.from_json(bound.to_json()) == bound
     True
     """
@@ -46,7 +46,7 @@ class Bound(Record):
     n_undefined: int = 0  # replicates in which the estimator was undefined; they count as the worst value
     seed: int | None = None
     behavior: str | None = None  # how the behaviour policy was estimated; None: as logged, or not needed
-    about: About = "value"  # what is bounded; gain: the candidate's value less the behaviour policy's
+    about: About = "value"  # what is bounded; "gain": the candidate's value minus the behaviour policy's
 
     def __str__(self) -> str:
         sign = "≥" if self.side == "lower" else "≤"
@@ -58,7 +58,7 @@ class Bound(Record):
 
 
 def estimated_behavior(bound: Bound) -> str:
-    """The mark of a bound that rests on an estimated behaviour policy, to follow what else is said of it."""
+    """A note for bounds that rest on an estimated behaviour policy; empty for others."""
     return "" if bound.behavior is None else f"; behaviour policy estimated ({bound.behavior})"
 
 
@@ -70,8 +70,8 @@ class Interval(Record):
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> print(tightrope.interval(logs, walker.candidate, estimator="is", method="betting"))
-    -15.1245 ≤ value ≤ -8.8086 with confidence 0.95 (exact; IS, betting)
+    >>> print(tightrope.interval(logs, walker.candidate, estimator="is", method="anderson"))
+    -18.9443 ≤ value ≤ -7.98385 with confidence 0.95 (exact; IS, anderson)
     """
 
     lower: Bound
@@ -93,61 +93,61 @@ class Interval(Record):
 
 @dataclass(frozen=True)
 class Overlap(Record):
-    """How much the logs say about the candidate: importance ratios, summed up."""
+    """How much the logs say about the candidate, from the importance ratios."""
 
     effective_sample_size: tuple[float, ...]  # (horizon,): (Σρ)² / Σρ² at each step
-    largest_share: tuple[float, ...]  # (horizon,): the heaviest trajectory's part of Σρ at each step
-    zero_share: float  # trajectories the candidate could not have produced
+    largest_share: tuple[float, ...]  # (horizon,): the heaviest episode's share of Σρ at each step
+    zero_share: float  # share of the episodes that the candidate could not have produced
     pareto_k: float | None  # tail index of the final ratios; above 0.7 averages are unreliable; None: too few
     mean_ratio: float  # of the final ratios; its expectation is 1
     mean_ratio_error: float
     mean_ratio_evidence: float  # log of an e-value against a mean of 1 at most
     unlogged_mass: float | None  # the candidate's probability on state-action pairs never logged, where countable
-    infinite_variance: bool  # proven for the Gaussian policies at hand
-    deterministic: tuple[str, ...] = ()  # which of the two policies leaves nothing to chance, and what that means
+    infinite_variance: bool  # proven for these two Gaussian policies
+    deterministic: tuple[str, ...] = ()  # which of the two policies is deterministic, and what that means
     warnings: tuple[Caution, ...] = ()
-    tail: tuple[tuple[float, float], ...] = ()  # (ρ, share of the trajectories with a final ratio of at least ρ)
+    tail: tuple[tuple[float, float], ...] = ()  # (ρ, share of the episodes with a final ratio of at least ρ)
 
 
 @dataclass(frozen=True)
 class ModelCheck(Record):
-    """What a model leaves unexplained."""
+    """A check of a model against the logs: what it leaves unexplained."""
 
     model: str
-    correction: float  # what the weighted logs add to the model's value; the model's bias, estimated
+    correction: float  # what the weighted logs add to the model's value: an estimate of its bias
     correction_error: float
     training_error: float  # root mean square of one-step errors of the model's values on the data it was fitted to
     held_out_error: float  # the same on data it was not fitted to
     unseen_mass: float | None  # the candidate's steps in a tabular model that fall on pairs never logged
-    fragile_mass: float | None  # those on pairs that a single trajectory holds
-    memory: float | None  # p-value: whether what follows a logged state depends on what came before it
-    misfit: float | None  # p-value: whether a regression's residuals still depend on the state and the action
-    likelihood_training: float | None  # −log-likelihood of a trajectory, weighted towards the candidate, in nats
-    likelihood_held_out: float | None  # the same of trajectories that the model was not fitted to
-    likelihood_error: float | None  # standard error of the latter
-    bias_bound: float | None  # how far wrong transitions can move its value at that likelihood; None where unbounded
-    residue_free: bool  # fitted to its own data the model leaves no error at all: nothing would be corrected
+    fragile_mass: float | None  # the candidate's steps on pairs that only one episode logged
+    memory: float | None  # p-value of "what follows a logged state does not depend on earlier steps"
+    misfit: float | None  # p-value of "the residuals of a regression do not depend on state and action"
+    likelihood_training: float | None  # −log-likelihood of an episode, weighted towards the candidate, in nats
+    likelihood_held_out: float | None  # the same for episodes that the model was not fitted to
+    likelihood_error: float | None  # standard error of likelihood_held_out
+    bias_bound: float | None  # the most that wrong transitions can move its value; None: no bound
+    residue_free: bool  # the model fits its own data without any error, so that nothing would be corrected
     warnings: tuple[Caution, ...] = ()
 
 
 @dataclass(frozen=True)
 class BehaviorCheck(Record):
-    """How an estimated behaviour policy fares on trajectories that it was not fitted to."""
+    """How well an estimated behaviour policy predicts episodes that it was not fitted to."""
 
     behavior: str
     log_likelihood: float  # mean of a logged action's log-probability, fitted to all logs
     held_out_log_likelihood: float  # the same, fitted to the other folds, where those had seen the action
     unseen_share: float  # steps whose action the other folds never saw in that state
     calibration_error: float | None  # held-out: predicted against actual frequencies, or the residuals' distribution
-    calibration_noise: float | None  # what a true policy would show
+    calibration_noise: float | None  # the calibration error that a true policy would show
     residual_variance: float | None  # of standardised held-out residuals, for continuous actions; expected: 1
     smallest_probs: tuple[float, float, float]  # of logged actions: the smallest, the 1 % and the 5 % quantile
-    misfit: float | None = None  # p-value: whether a regression leaves state, time or products unexplained
+    misfit: float | None = None  # p-value of "state, time and their products explain no more of the actions"
     warnings: tuple[Caution, ...] = ()
 
     @property
     def summary(self) -> str:
-        """All of it in a line."""
+        """The check in one line."""
         parts = [
             f"log-likelihood of an action {self.log_likelihood:.3g} fitted, {self.held_out_log_likelihood:.3g} held out"
         ]
@@ -183,20 +183,20 @@ class Summary(Record):
     actions: str
     states: str
     notes: tuple[Caution, ...] = ()
-    reading: tuple[str, ...] = ()  # which column was taken for what
+    reading: tuple[str, ...] = ()  # which column was used for what
 
 
 @dataclass(frozen=True)
 class Advice(Record):
-    """What to believe on this data, and why.
+    """Which bounds to believe on these logs, and why.
 
     >>> import numpy as np, tightrope
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> advice = tightrope.advise(logs, walker.candidate, estimators="is", methods="betting")
+    >>> advice = tightrope.advise(logs, walker.candidate, estimators="is", methods="anderson")
     >>> [bound.method for bound in advice.believed]
-    ['betting']
+    ['anderson']
     """
 
     text: str
@@ -212,7 +212,7 @@ VerdictKind = Literal["yes", "no", "cannot tell", "broken", "bound"]
 
 @dataclass(frozen=True)
 class Verdict(Record):
-    """The answer in words, which claim no more than the bounds do.
+    """The answer in words; it claims no more than its bounds do.
 
     "yes" and "no" answer whether the value exceeds the threshold; "bound": no threshold was given; "broken": there is
     no bound to believe.
@@ -227,7 +227,7 @@ class Verdict(Record):
 
 @dataclass(frozen=True)
 class Influence(Record):
-    """One trajectory's part in an estimate."""
+    """The influence of one episode on an estimate."""
 
     episode: str
     share: float | None  # of the final importance weights; None: the estimator does not use them
@@ -238,7 +238,7 @@ class Influence(Record):
 
 @dataclass(frozen=True)
 class Details(Record):
-    """One bound looked into: the believed one, or the first where none is."""
+    """More about one bound: the believed one, or the first one if none is believed."""
 
     bound: int  # which of the bounds
     edges: tuple[float, ...] = ()  # of the bins of its estimator's replicates, one more than counts
@@ -260,7 +260,7 @@ class Provenance(Record):
 
 @dataclass(frozen=True)
 class Evaluation(Record):
-    """Many bounds on one question, what the logs look like, and which bound to believe."""
+    """Many bounds on one candidate, what the logs look like, and which bound to believe."""
 
     bounds: tuple[Bound, ...]
     skipped: tuple[tuple[str, str, str], ...]  # (estimator, method, why)
@@ -273,11 +273,11 @@ class Evaluation(Record):
     believed: tuple[Bound, ...] = ()  # the bounds to believe, at most one a side; none: this data cannot answer
     true_value: float | None = None  # where it is known, for demonstrations
     settings: dict[str, Any] = field(default_factory=dict)
-    gains: tuple[Bound, ...] = ()  # bounds on the value less the behaviour policy's, where asked for
+    gains: tuple[Bound, ...] = ()  # bounds on the value minus the behaviour policy's, with baseline="behavior"
     believed_gains: tuple[Bound, ...] = ()  # the bounds on the gain to believe, at most one a side
     verdict: Verdict | None = None
     details: Details | None = None
-    provenance: Provenance | None = field(default=None, compare=False)  # equal evaluations say the same, from anywhere
+    provenance: Provenance | None = field(default=None, compare=False)  # evaluations are equal if their results are
 
     def __iter__(self) -> Iterator[Bound]:
         return iter(self.bounds)

@@ -1,4 +1,4 @@
-"""Estimates of the behaviour policy, one small file each, fitted from weighted trajectories. A registry of names."""
+"""Estimates of the behaviour policy, one small file each, fitted from weighted episodes, and their names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEHAVIORS: dict[str, Callable[[], BehaviorModel]] = {
 
 
 def behavior(chosen: Any, dataset: TrajectoryDataset) -> BehaviorModel | None:
-    """How to estimate the behaviour policy: by name, as it is, or a classifier; None when it is as logged.
+    """How to estimate the behaviour policy: by name, an object, or a classifier; None for the logged probabilities.
 
     "auto" counts numbered states and actions, fits a logistic regression for other states with discrete actions and a
     Gaussian one for continuous actions.

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Heavy modules are imported inside the commands."""
+"""The command line: it parses, calls and prints. The commands import heavy modules themselves, when they run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ for command in (evaluate, inspect, demo, coverage, reproduce, truth):
     app.command(epilog=EXITS)(command)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         say(f"tightrope {tightrope.__version__}")
         raise typer.Exit
 

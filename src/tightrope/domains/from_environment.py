@@ -47,7 +47,7 @@ class EnvironmentDomain:
         object.__setattr__(self, "_vectors", {})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Sent to other processes as it was made, without the environments."""
+        """The state for other processes: the arguments, without the environments."""
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     @property
@@ -85,7 +85,7 @@ class EnvironmentDomain:
         return self._behavior_truth[1]
 
     def configuration(self) -> dict[str, Any]:
-        """What was stepped and how."""
+        """The numbers of the domain."""
         behavior, candidate = self.names
         return {
             "environment": self.environment,
@@ -214,10 +214,10 @@ def longest_episode(environment: str) -> int | None:
 
 def environment_digest(environment: str) -> str:
     """A hash of how the environment was registered, its arguments among it, and of the source of what makes it."""
-    found = _specification(environment)
-    made = [one for one in (found.entry_point, found.vector_entry_point) if one is not None]
+    specification = _specification(environment)
+    made = [one for one in (specification.entry_point, specification.vector_entry_point) if one is not None]
     sources = [imported_digest(one.partition(":")[0] if isinstance(one, str) else one.__module__) for one in made]
-    return digest(found, sources)
+    return digest(specification, sources)
 
 
 def _specification(environment: str) -> Any:

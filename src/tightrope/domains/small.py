@@ -32,7 +32,7 @@ class SmallProblem:
     candidate: TabularPolicy
     max_ratio: float  # no importance ratio can exceed it
     observe: tuple[int, ...] | None = None  # what is logged of each state, where some of it is hidden
-    needs: str = ""  # which answer the logs call for
+    needs: str = ""  # which answer is right on these logs
 
     true_value_error: ClassVar[float] = 0.0
     behavior_value_error: ClassVar[float] = 0.0
@@ -164,7 +164,7 @@ def _clinic() -> SmallProblem:
 
 
 def _cliff() -> SmallProblem:
-    """Deterministic moves: the trap for a model that explains its own data without residue."""
+    """Deterministic moves, where a model explains its own data without any error."""
     return SmallProblem(
         "cliff",
         "walk along a cliff: deterministic moves, rare and costly falls, pairs that were never logged",

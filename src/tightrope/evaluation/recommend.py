@@ -93,7 +93,8 @@ class Question:
     strict: bool = False
 
     def bound(self, side: Side) -> Bound:
-        """The recommended bound; refuses with the reason where there is none."""
+        """The recommended bound; refuses with the reason where there is none, and where only a model could answer."""
+        _ = self.problem.ratios  # no overlap is an error here, not a reason to trust a model silently
         made = self.recommend(side)
         if made.bound is None:
             raise BoundError(made.why)

@@ -1,4 +1,4 @@
-"""Weight rows: how a replicate weighs the trajectories.
+"""Weight rows: the weights of the episodes in each replicate.
 
 A scheme fills blocks of (replicates, trajectories) weights. Every weight is a function of the seed, the replicate
 and the trajectory's global index (for the multinomial: of its block's), so any chunking gives the same weights and
@@ -33,11 +33,11 @@ class WeightScheme(Protocol):
 
     @property
     def second_order(self) -> bool:
-        """Whether replicates are skewed as the estimate is, so that corrections for skewness work."""
+        """Whether replicates have the estimate's skewness, so that corrections for it work."""
         ...
 
     def draws(self, n: int) -> int:
-        """How many trajectories a replicate is worth."""
+        """How many episodes a replicate draws."""
         ...
 
     def max_total(self, n: int) -> int:
@@ -45,11 +45,11 @@ class WeightScheme(Protocol):
         ...
 
     def scale(self, n: int) -> float:
-        """By how much replicates spread less than the estimate itself would: sqrt(m/n) for m draws out of n."""
+        """How much less the replicates spread than the estimate itself: sqrt(m/n) for m draws out of n."""
         ...
 
     def start(self, n: int, rows: int) -> IntArray:
-        """What each row must remember from block to block, (rows,)."""
+        """What each row keeps from block to block, (rows,)."""
         ...
 
     def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
@@ -57,7 +57,7 @@ class WeightScheme(Protocol):
         ...
 
     def skip(self, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
-        """Make ``left`` what it would be after filling all trajectories before the given one."""
+        """Update ``left`` as if all episodes before the given one had been filled."""
         ...
 
 
@@ -79,7 +79,7 @@ class Multinomial:
 
     @property
     def second_order(self) -> bool:
-        """Only with as many draws as trajectories."""
+        """Only with as many draws as episodes."""
         return self.size is None
 
     def draws(self, n: int) -> int:
@@ -99,7 +99,7 @@ class Multinomial:
         return np.full(rows, self.draws(n), dtype=np.int64)
 
     def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
-        """Counts of each trajectory."""
+        """Fill in the counts of each episode."""
         from tightrope.base import kernels
 
         kernels.fill_multinomial(out, left, trajectory // BLOCK, replicate, n, *_key(seed))
@@ -148,7 +148,7 @@ class Poisson(_Independent):
     second_order = True
 
     def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
-        """Counts of each trajectory."""
+        """Fill in the counts of each episode."""
         from tightrope.base import kernels
 
         kernels.fill_poisson(out, trajectory, replicate, *_key(seed))
@@ -176,7 +176,7 @@ class Bayesian(_Independent):
 
 @dataclass(frozen=True)
 class ModelBootstrap(_Independent):
-    """No weights at all: data simulated from the fitted model, transition by transition, and the model refitted.
+    """No weights: data are simulated from the fitted model, transition by transition, and the model is refitted.
 
     The parametric bootstrap, for the model-based estimator with a tabular model.
     """
@@ -210,7 +210,7 @@ def scheme(resampling: str | WeightScheme) -> WeightScheme:
 def draw_weights(
     n: int, n_resamples: int, *, seed: Seed, resampling: str | WeightScheme = "multinomial", first: int = 0
 ) -> Array:
-    """Weight rows (n_resamples, n) for replicates ``first``, ``first + 1``, ...: what a bound uses, to look at.
+    """The weights that a bound uses, (n_resamples, n), for replicates ``first``, ``first + 1``, ...
 
     >>> import tightrope
     >>> tightrope.draw_weights(5, 2, seed=0)
@@ -225,7 +225,7 @@ def draw_weights(
 
 
 def check_resamples(n_resamples: Any) -> None:
-    """Refuse a number of replicates that is none, or that would not fit into memory."""
+    """Refuse a number of replicates that is not a whole number, or too large for the memory."""
     if not (is_number(n_resamples) and n_resamples % 1 == 0 and n_resamples >= 1):
         raise BoundError(f"n_resamples must be a whole number, at least 1; got {n_resamples!r}")
     if n_resamples > MOST_RESAMPLES:

@@ -48,9 +48,9 @@ def episode_columns(source: Any) -> dict[str, Any]:
     episodes = source if isinstance(source, (list, tuple)) else source.episodes
     parts: dict[str, list[Values]] = {"episode": [], "t": [], "terminated": []}
     for number, episode in enumerate(episodes):
-        found = {name: flat(f"{name} of episode {number}", getattr(episode, name)) for name in _EPISODE[:3]}
-        steps = len(found["rewards"])
-        for name, values in found.items():
+        arrays = {name: flat(f"{name} of episode {number}", getattr(episode, name)) for name in _EPISODE[:3]}
+        steps = len(arrays["rewards"])
+        for name, values in arrays.items():
             if len(values) != steps:
                 raise DataError(f"episode {number} must have as many {name} as rewards, {steps}; got {len(values)}")
             parts.setdefault(name, []).append(values)
@@ -117,10 +117,10 @@ def rollout_columns(source: Any, ended_for_good: bool) -> tuple[dict[str, Any], 
             f"{fix('terminated', 'done')}; otherwise log the environment's own rewards"
         )
     left = len(starts_at) - int(begins[starts_at].sum())
-    said = ["a rollout buffer, as Stable-Baselines3 holds it"]
+    notes = ["a rollout buffer, as Stable-Baselines3 holds it"]
     if left:
-        said.append(f"{left} episodes already under way when the buffer started were left out")
-    return columns, tuple(said)
+        notes.append(f"{left} episodes already under way when the buffer started were left out")
+    return columns, tuple(notes)
 
 
 def flat_rollout(observations: Any, shape: tuple[int, ...]) -> Values:

@@ -1,4 +1,4 @@
-"""The columns of a long-format table, sorted by episode and step, each checked as it is taken."""
+"""The columns of a table with one row per step, sorted by episode and step; each is checked when it is read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Values = npt.NDArray[Any]
 
 
 class Columns:
-    """A pyarrow table taken column by column; ``broken`` says of unreadable columns why, in case one is needed."""
+    """A pyarrow table that is read column by column; ``broken`` says why a column cannot be read."""
 
     def __init__(
         self, table: Any, broken: Mapping[str, str], given: ColumnMap | None = None, one_step: bool | None = None
@@ -28,7 +28,7 @@ class Columns:
         self.names = [*table.column_names, *broken]
         self.n_rows: int = table.num_rows
         self.roles = assign(self.names, given)
-        self.said: list[str] = []  # what was taken for what
+        self.notes: list[str] = []  # which column was used for what
         self.taken: set[str] = set()
         self.order: IntArray | None = None
         self.where = _row  # rows are named by episode and step as soon as these are known
@@ -43,15 +43,15 @@ class Columns:
         self.order, self.offsets, self.where = episodes.order, episodes.offsets, episodes.where
 
     def say(self, text: str) -> None:
-        """Note what was taken for what."""
-        if text not in self.said:
-            self.said.append(text)
+        """Note which column was used for what."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def name(self, role: str) -> str | None:
         """The one column that plays a role."""
         return self.roles[role][0] if self.roles[role] else None
 
-    def unsaid(self, role: str) -> bool:
+    def is_declared_missing(self, role: str) -> bool:
         """Whether the user says that the logs have no such column."""
         return role in self.given and self.given[role] is None
 

@@ -70,8 +70,8 @@ def _open(source: str | os.PathLike[str]) -> Any:
         raise DataError(
             f"there is no Minari dataset at {source}; `minari list local` shows which there are. Download others first"
         )
-    told = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
-    if "observation_space" not in told or "action_space" not in told:
+    metadata = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
+    if "observation_space" not in metadata or "action_space" not in metadata:
         raise DataError(
             f"{source} must hold its spaces; it names an environment instead, which Minari would have to run. Load it "
             "yourself and pass the MinariDataset"
@@ -126,10 +126,10 @@ def _numbers(infos: dict[str, Any], prefix: str) -> Iterator[tuple[str, Values]]
             continue
         check_unmasked(f"{prefix}{name}", values)
         try:
-            found = np.asarray(values)
+            array = np.asarray(values)
         except ValueError:  # ragged
             continue
-        if found.ndim == 2 and found.shape[1] == 1:
-            found = found[:, 0]
-        if found.ndim == 1 and found.dtype.kind in "iufb":
-            yield f"{prefix}{name}", found
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim == 1 and array.dtype.kind in "iufb":
+            yield f"{prefix}{name}", array

@@ -103,7 +103,7 @@ def read(
         reward_range=reward_range,  # type: ignore[arg-type]  # None ends become infinite there
         return_range=return_range,  # type: ignore[arg-type]
         notes=_notes(short, incomplete),
-        reading=(*opened.said, *logs.said, *_not_read(logs, behavior_logs is None and behavior is None)),
+        reading=(*opened.notes, *logs.notes, *_not_read(logs, behavior_logs is None and behavior is None)),
     )
     if incomplete == "drop":
         dataset = dataset.take(np.flatnonzero(~short))

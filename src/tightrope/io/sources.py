@@ -1,4 +1,4 @@
-"""What a source is, by its looks, and its rows as a table."""
+"""Recognise what a source is, and give its rows as a table."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from tightrope.io.tables import to_parts
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A pyarrow table, why each column left out of it does not convert, and what the source itself tells."""
+    """A pyarrow table, and what is known about it."""
 
     table: Any
-    broken: dict[str, str]
-    one_step: bool | None = None  # known to be so
-    said: tuple[str, ...] = ()
+    broken: dict[str, str]  # why each column that is not in the table could not be converted
+    one_step: bool | None = None  # whether each row is an episode; None: not known
+    notes: tuple[str, ...] = ()  # what the source is
 
 
 def open_source(source: Any, given: ColumnMap) -> Source:
-    """The rows of whatever it is; other libraries are recognised by their attributes and not imported."""
+    """The rows of any known source; the attributes of an object show its library, which is not imported."""
     if minari.recognised(source):
         return Source(*to_parts(minari.columns(source)), None, ("a Minari dataset",))
     if buffers.is_rollout(source):
-        columns, said = buffers.rollout_columns(source, given.get("terminated") == "done")
-        return Source(*to_parts(columns), None, said)
+        columns, notes = buffers.rollout_columns(source, given.get("terminated") == "done")
+        return Source(*to_parts(columns), None, notes)
     if buffers.is_episodes(source):
         return Source(*to_parts(buffers.episode_columns(source)), None, ("episodes, as d3rlpy holds them",))
     if isinstance(source, Mapping) and dicts.is_scope(source):
-        columns, said = dicts.scope_columns(source)
-        return Source(*to_parts(columns), None, said)
+        columns, notes = dicts.scope_columns(source)
+        return Source(*to_parts(columns), None, notes)
     if isinstance(source, Mapping) and dicts.is_obp(source):
         return Source(*to_parts(source), True, ("a bandit's feedback, as Open Bandit Pipeline holds it",))
     return Source(*to_parts(source, given))

@@ -95,14 +95,14 @@ def check_writable(target: Path) -> None:
 
 def _destination(target: Path) -> Path:
     """The file that a path leads to, links followed; a new name or a regular file, never a device, pipe or folder."""
-    real, found = Path(os.path.realpath(target)), None
+    real, status = Path(os.path.realpath(target)), None
     try:
-        found = real.stat()
+        status = real.stat()
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:  # too long a name, a link to itself, a null character
         raise DataError(f"{target} cannot be written: {error}") from error
-    why = "" if found is None else _why_not(real, found)
+    why = "" if status is None else _why_not(real, status)
     if os.path.abspath(target).startswith(_OPEN):
         why = NO_FILE
     if why:
@@ -110,22 +110,22 @@ def _destination(target: Path) -> Path:
     return real
 
 
-def _why_not(real: Path, found: os.stat_result) -> str:
+def _why_not(real: Path, status: os.stat_result) -> str:
     """Why what is there is not to be written over; empty where it may be."""
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         return "it is a folder; give the name of a file in it"
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return NO_FILE
     if not os.access(real, os.W_OK):
         return "it is read-only"
-    return "it is where the answer is printed; give another file" if _is_printed_to(found) else ""
+    return "it is where the answer is printed; give another file" if _is_printed_to(status) else ""
 
 
-def _is_printed_to(found: os.stat_result) -> bool:
+def _is_printed_to(status: os.stat_result) -> bool:
     """Whether a file is what stdout or stderr are redirected to."""
     for descriptor in (1, 2):
         with suppress(OSError):
-            if os.path.samestat(os.fstat(descriptor), found):
+            if os.path.samestat(os.fstat(descriptor), status):
                 return True
     return False
 

@@ -1,6 +1,6 @@
-"""What a model is: settings that, prepared for some logs, can be fitted under any trajectory weights.
+"""What a model is: settings that, prepared for some logs, can be fitted under any weights of the episodes.
 
-A prepared model answers two questions, both as functions of weights, so that a refit per replicate is just another row:
+A prepared model answers two questions as functions of weights, so that a refit for a replicate is just another row:
 what the candidate is worth in the model (``values``), and what the model says of the logged states and actions
 (``control_variates``), which DR and WDR correct.
 """
@@ -28,7 +28,7 @@ class Model(Protocol):
 
 
 class Evaluated(Protocol):
-    """Anything that is fitted anew under every row of weights and then worth something."""
+    """Anything that is fitted again under every row of weights, and then has a value."""
 
     @property
     def n_trajectories(self) -> int:

@@ -1,4 +1,4 @@
-"""Value functions given by the user: no fit, whatever the weights."""
+"""Value functions that the user gives: nothing is fitted."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class GivenValues:
 
 @dataclass(frozen=True, eq=False)
 class PreparedGiven:
-    """The same answers under all weights."""
+    """Values that do not depend on the weights."""
 
     q_values: Array  # (N,)
     state_values: Array  # (N,)
@@ -85,7 +85,7 @@ class PreparedGiven:
         with np.errstate(invalid="ignore", divide="ignore"):
             result: Array = (weights * self.start_values).sum(axis=1) / weights.sum(
                 axis=1
-            )  # not @: rows alike bit by bit
+            )  # not @: equal rows must give equal bits
         return result
 
     def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:

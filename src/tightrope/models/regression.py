@@ -32,8 +32,8 @@ class LinearModel(RolloutSettings):
 
     Learned rewards are one more target, E[r | s, a], kept within the declared range; the end of an episode one more, a
     linear probability (below 0 counts as 0, above 1 as 1); with both learned, next states are those of episodes that
-    went on. Fails where the dynamics are not linear, and says nothing
-    then: compare its value with one that does not rest on the model.
+    went on. Fails where the dynamics are not linear, without a sign
+    of it: compare its value with one that does not rest on the model.
     """
 
     name: ClassVar[str] = "linear"

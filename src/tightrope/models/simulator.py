@@ -1,4 +1,4 @@
-"""Models made elsewhere: a simulator that the user gives, or any regressor with the manners of scikit-learn."""
+"""Models made elsewhere: a simulator that the user gives, or any regressor that works like one of scikit-learn."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class SimulatorValues:
         return self.rollouts.point.standard_error
 
     def diagnostics(self) -> dict[str, float]:
-        """How far the roll-outs are to be trusted."""
+        """How precise the roll-outs are."""
         return self.rollouts.point_diagnostics()
 
 
@@ -175,7 +175,7 @@ class RegressorModel(RolloutSettings):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is learned from what, by copies of which regressor."""
+    """The inputs and targets of a regression, and the regressor whose copies learn it."""
 
     logs: Transitions
     regressor: Any

@@ -27,10 +27,10 @@ class Evaluation(records.Evaluation):
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
-    >>> result = tightrope.evaluate(logs, walker.candidate, estimators=["is", "pdis"], methods="betting")
+    >>> result = tightrope.evaluate(logs, walker.candidate, estimators=["is", "pdis"], methods="anderson")
     >>> len(result), [bound.method for bound in result["pdis"]]
-    (2, ['betting'])
-    >>> result.believed[0] in [result["is", "betting"], result["pdis", "betting"]]
+    (2, ['anderson'])
+    >>> result.believed[0] in [result["is", "anderson"], result["pdis", "anderson"]]
     True
     """
 

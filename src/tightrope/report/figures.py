@@ -56,20 +56,20 @@ def _overlap(result: Evaluation, make: Any) -> Any:
     picture = make(figsize=(6.4, 2.6), layout="constrained")
     left, right = picture.subplots(1, 2)
     left.semilogy(result.overlap.effective_sample_size)
-    left.set(xlabel="step", ylabel="effective trajectories", ylim=(0.9, 1.1 * result.summary.n_trajectories))
+    left.set(xlabel="step", ylabel="effective episodes", ylim=(0.9, 1.1 * result.summary.n_trajectories))
     right.plot(result.overlap.largest_share)
-    right.set(xlabel="step", ylabel="share of the heaviest", ylim=(0, 1))
+    right.set(xlabel="step", ylabel="share of the heaviest episode", ylim=(0, 1))
     return picture
 
 
 def _bootstrap(result: Evaluation, make: Any) -> Any:
-    found = result.details
-    if found is None or not found.counts:
+    details = result.details
+    if details is None or not details.counts:
         raise TightropeError("there are no bootstrap values to draw: nothing was resampled for the bound in question")
-    bound = result.bounds[found.bound]
+    bound = result.bounds[details.bound]
     picture = make(figsize=(6.4, 2.8), layout="constrained")
     axes = picture.subplots()
-    axes.stairs(found.counts, found.edges, fill=True, alpha=0.4)
+    axes.stairs(details.counts, details.edges, fill=True, alpha=0.4)
     axes.axvline(bound.estimate, color="black", label=f"estimate ({bound.estimator.upper()})")
     if math.isfinite(bound.value):
         axes.axvline(bound.value, color="C3", label=f"{bound.side} bound ({bound.method})")

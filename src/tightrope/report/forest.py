@@ -48,7 +48,7 @@ def _axis(result: Evaluation) -> Scale:
     core += [x for x in (value_threshold(result), result.true_value) if x is not None]
     for bound in result.believed:
         core += [bound.value, bound.estimate]
-    if not result.believed:  # the middle half of the estimates, wild ones left aside
+    if not result.believed:  # the middle half of the estimates, without extreme ones
         estimates = sorted(bound.estimate for bound in result.bounds if math.isfinite(bound.estimate))
         core += estimates[len(estimates) // 4 : 1 + 3 * len(estimates) // 4]
     return around(core, [x for bound in result.bounds for x in (bound.value, bound.estimate)])
@@ -82,7 +82,7 @@ def _references(result: Evaluation, axis: Scale, bottom: float) -> list[str]:
 
 
 def _names(name: str, row: Row, down: float) -> list[str]:
-    """What is written left and right of the bar, on a tinted ground where a bound of the row is believed."""
+    """The text left and right of the bar, on a tinted ground if a bound of the row is believed."""
     believed = any(chosen for chosen, _ in row.values())
     cls, name = ("believed", f"▸ {name}") if believed else ("other", name)
     words = name if len(name) <= LONGEST + 2 else f"{name[: LONGEST + 1]}…"

@@ -48,7 +48,7 @@ def _context(result: Evaluation) -> dict[str, Any]:
 
     key = f"t{hashlib.sha256(result.to_json().encode()).hexdigest()[:8]}"  # ids that differ between notebook cells
     believed = result.believed
-    told = result.verdict or Verdict("bound", "What the logs say about the candidate", result.advice)
+    verdict = result.verdict or Verdict("bound", "What the logs say about the candidate", result.advice)
 
     def safe(drawing: Drawing | None) -> dict[str, Any] | None:
         return None if drawing is None else {**vars(drawing), "svg": Markup(drawing.svg)}
@@ -56,12 +56,12 @@ def _context(result: Evaluation) -> dict[str, Any]:
     return {
         "result": result,
         "key": key,
-        "kind": told.kind,
-        "symbol": SYMBOLS[told.kind],
-        "headline": told.headline,
-        "verdict_text": told.text,
+        "kind": verdict.kind,
+        "symbol": SYMBOLS[verdict.kind],
+        "headline": verdict.headline,
+        "verdict_text": verdict.text,
         "threshold": value_threshold(result),
-        "asked": told.threshold,
+        "asked": verdict.threshold,
         "provenance": result.provenance,
         "believed": believed,
         "measured": overlap_is_measured(result),

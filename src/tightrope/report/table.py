@@ -1,4 +1,4 @@
-"""An evaluation as a table for people. Reads records, computes nothing."""
+"""An evaluation as a table in a terminal. It reads records and computes nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tightrope.base.warnings import Caution, codes_of
 
 
 def _text(words: str, style: str = "") -> Text:
-    """Words as they are: a name of somebody else's is neither markup nor a command to the terminal."""
+    """Words as plain text: a name from the logs must be neither markup nor a command to the terminal."""
     return Text(visible(words), style=style)
 
 
@@ -29,7 +29,7 @@ def evaluation_table(evaluation: Evaluation) -> Group:
         parts.append(_text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
     parts += [
         _text(
-            f"Gain on the behaviour policy, on the same resamples: {str(bound).splitlines()[0].removeprefix('gain ')}"
+            f"Gain over the behaviour policy, on the same resamples: {str(bound).splitlines()[0].removeprefix('gain ')}"
         )
         for bound in evaluation.believed_gains
     ]
@@ -43,11 +43,12 @@ def evaluation_table(evaluation: Evaluation) -> Group:
 def _heading(evaluation: Evaluation) -> Text:
     summary, overlap, check = evaluation.summary, evaluation.overlap, evaluation.behavior_check
     estimated = f" Behaviour policy estimated ({check.behavior})." if check is not None else ""
-    declared = "" if summary.horizon_declared else " (the longest seen)"
+    declared = "" if summary.horizon_declared else " (the longest episode)"
     return _text(
-        f"{summary.n_trajectories} trajectories, {summary.n_steps} steps; discount {summary.discount:g}, horizon "
-        f"{summary.horizon}{declared}; worth {overlap.effective_sample_size[-1]:.1f} trajectories of the candidate. "
-        f"The behaviour policy's own value: {summary.return_mean:.4g} ± {summary.return_error:.2g}.{estimated}"
+        f"{summary.n_trajectories} episodes, {summary.n_steps} steps; discount {summary.discount:g}, horizon "
+        f"{summary.horizon}{declared}. They carry as much information as {overlap.effective_sample_size[-1]:.1f} "
+        f"episodes of the candidate. The behaviour policy's own value: {summary.return_mean:.4g} ± "
+        f"{summary.return_error:.2g}.{estimated}"
     )
 
 
@@ -101,7 +102,9 @@ def _skipped(skipped: tuple[tuple[str, str, str], ...]) -> Text:
     reasons: dict[str, list[str]] = {}
     for estimator, method, why in skipped:
         reasons.setdefault(why, []).append(f"{estimator.upper()} with {method}")
-    return _text("\n".join(f"Left out {', '.join(pairs)}: {why}" for why, pairs in reasons.items()), style="dim")
+    return _text(
+        "\n".join(f"Left out: {', '.join(pairs)}, because {why}" for why, pairs in reasons.items()), style="dim"
+    )
 
 
 def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorCheck | None = None) -> Group:
@@ -129,8 +132,8 @@ def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorC
             "effective sample size": f"{sizes[0]:.1f} at step 0, {sizes[middle]:.1f} at step {middle}, "
             f"{sizes[-1]:.1f} at the end",
             "largest share": f"{overlap.largest_share[-1]:.1%} of the weight at the end",
-            "zero weight": f"{overlap.zero_share:.1%} of the trajectories",
-            "tail index": "no tail to fit" if overlap.pareto_k is None else f"{overlap.pareto_k:.2f}",
+            "zero weight": f"{overlap.zero_share:.1%} of the episodes",
+            "tail index": "too few to estimate" if overlap.pareto_k is None else f"{overlap.pareto_k:.2f}",
             "mean ratio": f"{overlap.mean_ratio:.3g} ± {overlap.mean_ratio_error:.2g} (expected: 1)",
         }
         if overlap.unlogged_mass is not None:
@@ -144,7 +147,7 @@ def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorC
 
 
 def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
-    """Situations that call for different answers: what is advised, beside the truth."""
+    """Situations that need different answers: the advice, beside the truth."""
     table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in ("situation", "advised"):
         table.add_column(name)
@@ -154,12 +157,12 @@ def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
     for name, about, result in results:
         advised = result.believed
         assert result.true_value is not None
-        words = f"{advised[0].estimator.upper()}, {advised[0].method}" if advised else "none: the logs cannot answer"
+        words = f"{advised[0].estimator.upper()}, {advised[0].method}" if advised else "none, the logs cannot answer"
         value, right = "–", "–"
         if advised:
             value, right = _number(advised[0].value), "yes" if holds(advised[0], result.true_value) else "NO"
         table.add_row(f"{name}: {about}", words, value, _number(result.true_value), right)
-    return Group(_text("\nFour situations that call for different answers:", style="bold"), table)
+    return Group(_text("\nFour situations that need different answers:", style="bold"), table)
 
 
 def _range(declared: tuple[float, float] | None) -> str:

@@ -1,4 +1,4 @@
-"""Whether a study is still the one it was: what its domain does, and what the words that name its parts stand for.
+"""Check that a study has not changed: what its domain does, and what the names of its parts stand for.
 
 A file or a module keeps its name when its content changes. So a study's configuration holds hashes of the content and
 of what the domain does in a few episodes, and each process that loads the domain anew checks it against a witness.
@@ -48,7 +48,7 @@ class Witness:
     candidate: Anything
 
     def check(self, words: Words, domain: Domain) -> None:
-        """Refuse a domain that is no longer what it was."""
+        """Refuse a domain that has changed."""
         found = dict(words.content())
         changed = [name for name in self.content if found.get(name) != self.content[name]]
         for name in ("behavior", "candidate"):

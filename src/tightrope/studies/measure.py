@@ -28,7 +28,7 @@ from tightrope.studies.study import Method
 
 @dataclass(frozen=True)
 class UserDomain:
-    """A domain by the words that name its parts, so that every process can load it for itself."""
+    """A domain given by the names of its parts, so that every process can load it."""
 
     environment: str  # a Gymnasium id, or module:id
     behavior: str  # module:object, or a table of probabilities
@@ -88,7 +88,7 @@ def named_methods(estimators: Sequence[str], bounds: Sequence[str]) -> Any:
 
 
 def _methods(estimators: tuple[str, ...], bounds: tuple[str, ...], domain: Domain) -> tuple[Method, ...]:
-    """All estimators, or those named, each with the bounds that mean something for it."""
+    """All estimators, or the named ones, each with the bounds that are valid for it."""
     few = Problem(domain.logs(2, rng=np.random.default_rng(0)), domain.candidate)
     # A continuous model takes its time: only when asked for.
     every = [name for name in ESTIMATORS if has_tabular(few) or not is_model_based(name)]

@@ -1,4 +1,4 @@
-"""Many independent tasks over processes; a process that dies is replaced and its task tried again.
+"""Run many independent tasks in several processes; a process that dies is replaced, and its task is tried again.
 
 Each worker has a pipe of its own and one task at a time, so that a death costs that task alone, and workers whose
 parent was killed find their pipe closed and leave.

@@ -1,4 +1,4 @@
-"""Runs the paper's studies and says what came of them: figures, tables, and a line for every claim."""
+"""Run the paper's studies and write their results: figures, tables, and a line for every claim."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ FLOORS = {CAR: -101.0, CLIFF: -420.0, SHIFTED: -420.0}  # below it a curve is cu
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Where everything was written, and how the claims fared."""
+    """Where everything was written, and which claims hold."""
 
     page: Path
     findings: tuple[Finding, ...]

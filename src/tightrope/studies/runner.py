@@ -1,4 +1,4 @@
-"""Runs a study into a folder: resumable at any moment, the same bits whatever the number of processes.
+"""Run a study and write it to a folder; it can be resumed at any time, and any number of processes gives the same bits.
 
 The folder holds ``lock`` (one run at a time), ``study.json`` (the whole configuration), ``journal`` (finished trials),
 and at the end ``results.parquet`` (all rows, with the configuration in its metadata) and ``timings.parquet`` (what
@@ -106,7 +106,7 @@ def _check_domain(study: Study, seen: Witness | None) -> None:
 
 
 def _prepare(folder: Path, rows: int) -> None:
-    """Make the folder ready, or say why it cannot be."""
+    """Prepare the folder, or say why that is not possible."""
     needed = rows * _ROW_BYTES + _SPARE_BYTES
     try:
         folder.mkdir(parents=True, exist_ok=True)

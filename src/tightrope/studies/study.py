@@ -81,7 +81,7 @@ class Study:
         if self.trials < 1:
             raise StudyError(f"trials must be at least 1; got {self.trials!r}")
         settings = Settings(confidence=self.confidence, n_resamples=self.n_resamples, seed=self.seed)
-        rank(1 - settings.confidence, settings.n_resamples)  # a study in which every bound fails is none
+        rank(1 - settings.confidence, settings.n_resamples)  # checks the settings now instead of in every trial
 
     def configuration(self) -> dict[str, Any]:
         """Everything that decides the results, as plain data."""
@@ -131,7 +131,7 @@ def prepared(study: Study) -> tuple[Domain, tuple[Method, ...]]:
 
 
 def plain(value: Any) -> Any:
-    """As it will be read back from JSON."""
+    """The data as JSON will give it back."""
     return json.loads(json.dumps(value, default=_plain_object))
 
 

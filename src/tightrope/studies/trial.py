@@ -36,7 +36,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """What one line of the tables said on one side of one data set."""
+    """The result of one line of the tables, for one side and one data set."""
 
     label: str  # of the method
     bound: str
@@ -90,7 +90,7 @@ def _answers(problem: Problem, methods: Sequence[Method], side: Side, settings: 
     except Exception as error:  # whatever it is, it is this data set's result, told in its row
         if len(methods) == 1:
             return [error] * len(pairs)
-    # One of them brings all down: each by itself, on the same weights, so that the others keep their rows.
+    # One of them fails and would fail all: run each by itself, on the same weights, so that the others keep their rows.
     return [answer for one in methods for answer in _answers(problem, [one], side, settings)]
 
 

@@ -198,7 +198,7 @@ TOPIC = Topic(
         Mutant(
             "the robust bound is not told that the model is contradicted",
             "Work._robust",
-            'coded(self.check(estimator).warnings, "model-contradicted")',
+            'coded(told, "model-contradicted")',
             "()",
             "test_a_robust_bound_hears_that_its_model_is_contradicted",
         ),

@@ -100,8 +100,8 @@ TOPIC = Topic(
         Mutant(
             "strict holds for values and not for gains",
             "evaluate",
-            "_believe(gained, found, sides, dataset, strict)",
-            "_believe(gained, found, sides, dataset, False)",
+            "_believe(gained, overlaps, sides, dataset, strict)",
+            "_believe(gained, overlaps, sides, dataset, False)",
             "test_strict_holds_for_gains_too",
         ),
         Mutant(

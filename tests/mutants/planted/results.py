@@ -80,8 +80,8 @@ TOPIC = Topic(
         Mutant(
             "the estimate is logged as the bound",
             "metrics",
-            'found[f"tightrope/{bound.side}_bound"] = bound.value',
-            'found[f"tightrope/{bound.side}_bound"] = bound.estimate',
+            'numbers[f"tightrope/{bound.side}_bound"] = bound.value',
+            'numbers[f"tightrope/{bound.side}_bound"] = bound.estimate',
             "test_mlflow",
         ),
         Mutant(

@@ -1,4 +1,4 @@
-"""What a policy must answer, and the checks that all of them share."""
+"""What a policy must be able to do, and the checks that all policies share."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ IntArray = npt.NDArray[np.int64]
 Anything = npt.NDArray[Any]
 
 SUM_TOLERANCE = 1e-6
-CHUNK_ROWS = 1 << 16  # rows handed to somebody else's code at once
+CHUNK_ROWS = 1 << 16  # rows passed to the user's code at once
 _EDGE = 2.0**-40
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """Anything that can say how likely it would have taken the logged actions.
+    """Anything that has probabilities for the logged actions.
 
     >>> import numpy as np, tightrope
     >>> class Coin:
@@ -47,7 +47,7 @@ class DiscretePolicy(Policy, Protocol):
 
 @runtime_checkable
 class Actor(Protocol):
-    """Anything that can act, with the noise given from outside."""
+    """Anything that can act, with noise that the caller gives."""
 
     @property
     def noise_width(self) -> int:
@@ -61,10 +61,10 @@ class Actor(Protocol):
 
 @runtime_checkable
 class PreparedActor(Actor, Protocol):
-    """An actor that turns uniforms into its noise once, for all the states it will meet: act = act_with ∘ noise."""
+    """An actor whose noise does not depend on the state, so that it is made once: act = act_with ∘ noise."""
 
     def noise(self, uniforms: Array) -> Array:
-        """What is made of uniforms (N, noise_width) whatever the state, (N, ...)."""
+        """The noise that uniforms (N, noise_width) become, whatever the state, (N, ...)."""
         ...
 
     def act_with(self, states: Anything, t: npt.NDArray[np.int64], noise: Array) -> Anything:
@@ -81,21 +81,21 @@ class Sampling:
 
 
 class Unresolved:
-    """A policy of which only its answers to logged states tell what kind it is."""
+    """A policy whose kind shows only in what it returns for logged states."""
 
     def resolve(self, states: Anything, t: npt.NDArray[np.int64]) -> Policy:
-        """The policy as what its answers to these states show it to be."""
+        """The policy of the kind that its answers to these states show."""
         raise NotImplementedError
 
 
 def open_uniforms(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Uniform numbers kept off 0 and 1 by 2^-40, where inverse distribution functions fail."""
+    """Uniform numbers at least 2^-40 away from 0 and 1, where inverse distribution functions fail."""
     draws = rng.random(shape)
     return np.clip(draws, _EDGE, 1.0 - _EDGE, out=draws)
 
 
 def in_chunks(answer: Callable[..., Anything], *columns: Anything) -> Anything:
-    """The answer to many rows, asked CHUNK_ROWS at a time so that its workings stay small."""
+    """The answer to many rows, computed CHUNK_ROWS at a time to save memory."""
     parts = []
     for start in range(0, len(columns[0]), CHUNK_ROWS):
         try:
@@ -107,7 +107,7 @@ def in_chunks(answer: Callable[..., Anything], *columns: Anything) -> Anything:
 
 
 def check_probs(name: str, table: Array, labels: IntArray | None = None) -> None:
-    """Refuse entries below 0 or NaN and rows that do not sum to one; ``labels`` name the rows of a state each."""
+    """Refuse entries below 0 or NaN, and rows that do not sum to one; ``labels`` are the states of the rows."""
 
     def named(row: tuple[int, ...]) -> list[int]:
         return list(row) if labels is None else [*row[:-1], int(labels[row[-1]])]

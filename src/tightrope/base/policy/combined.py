@@ -163,7 +163,7 @@ class _FromProbs(Discrete):
 
 
 def as_actor(policy: Any) -> Actor:
-    """The policy as something that can act: by its own ``act``, else by the probabilities it lists."""
+    """The policy as an actor: by its own ``act``, or by the probabilities that it lists."""
     if isinstance(policy, Actor):
         return policy
     if isinstance(policy, DiscretePolicy):

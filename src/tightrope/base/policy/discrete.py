@@ -47,7 +47,7 @@ class Discrete(Sampling):
 class TabularPolicy(Discrete):
     """Probabilities in a table: (states, actions), or (times, states, actions) when they change with time.
 
-    Row s is state s, or the state that ``states`` (S,) gives for it: their numbers need not follow on one another.
+    Row s is state s, or the state that ``states`` (S,) names for it; these numbers may have gaps.
 
     >>> import numpy as np, tightrope
     >>> policy = tightrope.TabularPolicy([[0.7, 0.3], [0.2, 0.8]])
@@ -172,7 +172,7 @@ class DeterministicPolicy(Discrete):
 
 @dataclass(frozen=True, eq=False)
 class UniformPolicy(Discrete):
-    """Every one of ``n_actions`` actions alike.
+    """All ``n_actions`` actions with the same probability.
 
     >>> import numpy as np, tightrope
     >>> tightrope.UniformPolicy(4).probs(np.array([0]), np.array([0]))
@@ -190,7 +190,7 @@ class UniformPolicy(Discrete):
 
 
 def log_softmax(name: str, scores: Array, states: Anything) -> Array:
-    """Scores (N, k) less the logarithm of the sum of their exponentials; refuses other shapes and NaN."""
+    """Scores (N, k) minus the logarithm of the sum of their exponentials; refuses other shapes and NaN."""
     if scores.ndim != 2 or len(scores) != len(states):
         raise PolicyError(f"{name} must return shape (N, actions) with N={len(states)}; got shape {scores.shape}")
     top = scores.max(axis=1, keepdims=True)

@@ -64,7 +64,7 @@ class Transitions:
         return ends
 
     def of_survivors(self) -> Transitions:
-        """The same with moves of those alone that went on: where ends are drawn apart, no other state is acted in."""
+        """The same with only the moves after which the episode went on, for models that learn ends apart."""
         return replace(self, known=self.known & (self.ends == 0))
 
     def as_logged(self, states: Array) -> Anything:
@@ -105,12 +105,12 @@ class Transitions:
 
 
 def outcome(name: str, function: Outcome, *arguments: Any) -> Array:
-    """What a user's function says of K transitions, (K,); refuses other shapes and what is not a finite number."""
+    """What a user's function returns for K transitions, (K,); refuses other shapes, and numbers that are not finite."""
     values = numbers(name, function(*(lent(each) for each in arguments)), DataError)
     count = len(arguments[0])
     if values.shape != (count,):
         raise DataError(f"{name} must return one number per transition, ({count},); got shape {values.shape}")
-    if not np.isfinite(values.sum()) and not np.isfinite(values).all():  # the sum is the cheap way to see that all are
+    if not np.isfinite(values.sum()) and not np.isfinite(values).all():  # if the sum is finite, all of them are
         bad = ~np.isfinite(values)
         row = int(np.argmax(bad))
         raise DataError(f"{name} must return finite numbers; got {values[row]} for state {arguments[0][row]}")

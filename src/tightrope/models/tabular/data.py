@@ -107,12 +107,12 @@ class TabularData:
 
     @cached_property
     def step_meetings(self) -> Meetings:
-        """Who took each kind of step."""
+        """Which episodes took each kind of step."""
         return Meetings.of(self.kinds, self.trajectories, len(self.kind_pair))
 
     @cached_property
     def start_meetings(self) -> Meetings:
-        """Who started in each state."""
+        """Which episodes started in each state."""
         return Meetings.of(self.starts, np.arange(self.n_trajectories), self.probs.shape[1])
 
     @cached_property
@@ -122,7 +122,7 @@ class TabularData:
 
     @cached_property
     def chain(self) -> Chain:
-        """Where the candidate can get to."""
+        """The states that the candidate can reach."""
         return Chain.of(self)
 
     def values(self, weights: Array) -> Array:
@@ -153,13 +153,8 @@ class TabularData:
             counts = [np.bincount(times[steps], minlength=len(self.probs)) for steps in parts]
             edges = [np.append(0, np.cumsum(count)) for count in counts]
             tables = [np.zeros((len(steps), n_actions)) for steps in parts]
-            fit = self._fit(block)
-            visits = fit.visits.reshape(-1, n_actions, block.shape[1])
-            known = np.maximum(visits.sum(axis=1, keepdims=True), 1e-300)
-            for t, q, _, _ in fit.backwards():
-                by_state = q.reshape(visits.shape)
-                pooled = (visits * by_state).sum(axis=1, keepdims=True) / known
-                by_state = (visits * by_state + pooled) / (visits + 1.0)
+            for t, q, _, _ in self._fit(block).backwards():
+                by_state = q.reshape(-1, n_actions, q.shape[1])
                 for lane, table in enumerate(tables):
                     now = orders[lane][edges[lane][t] : edges[lane][t + 1]]
                     table[now] = by_state[states[parts[lane][now]], :, lane]
@@ -230,12 +225,12 @@ class TabularData:
         reward = np.concatenate([self.kind_reward, (earned / np.maximum(visits, 1))[self.arc_pair[added]]])
         smoothed = logged + self.pseudo
         by_arc = smoothed / np.bincount(self.arc_pair, weights=smoothed, minlength=n_pairs)[self.arc_pair]
-        told = np.bincount(
+        weighted = np.bincount(
             self.kind_pair[known], weights=counts[known], minlength=n_pairs
         )  # visits whose next is known
         part = np.where(known, counts / np.maximum(logged[self.kind_arc], 1), 0.0)  # of the arc's visits, by reward
         part = np.concatenate([part, np.ones(len(added))])
-        shares = part * by_arc[arc] * told[pair] / visits[pair]
+        shares = part * by_arc[arc] * weighted[pair] / visits[pair]
         unknown = np.flatnonzero(~known)
         shares[unknown] = counts[unknown] / visits[self.kind_pair[unknown]]
         order = np.argsort(pair, kind="stable")

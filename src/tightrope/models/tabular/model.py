@@ -96,7 +96,7 @@ class TabularModel:
         return table[np.ix_(labels, actions)].reshape(-1)
 
     def _reward(self, data: TrajectoryDataset, anchor: str) -> float:
-        """What an unseen pair earns: as set, the unsafe end of the declared range, or of the sample."""
+        """The reward of an unseen pair: as set, or the worst end of the declared range, or of the sample."""
         if self.unseen_reward is not None:
             return self.unseen_reward
         low, high = data.step_range or (-np.inf, np.inf)

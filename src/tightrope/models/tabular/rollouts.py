@@ -1,4 +1,4 @@
-"""Monte Carlo evaluation of tabular models, the paper's way, for comparison with the exact one."""
+"""Monte Carlo evaluation of tabular models, as in the paper, to compare it with the exact evaluation."""
 
 from __future__ import annotations
 
