@@ -9,21 +9,21 @@ from math import ceil, exp, inf, log, sqrt
 import numpy as np
 
 TETHERS = (0.0, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-ORDERS, PSEUDO, STAKE = 4, 0.05, 0.95
+ORDERS, PSEUDO, STAKE = 8, 0.05, 0.95
 
 Table = Sequence[Sequence[float]]  # X of each episode under each tether
 Bet = tuple[float, float, float, float]  # X, λ, the largest stake, C
 
 
 def orders(n: int, seed: int) -> list[list[int]]:
-    """Four shuffles of the places in the logs."""
+    """Shuffles of the places in the logs."""
     rng = np.random.default_rng([seed, n])
     return [rng.permutation(n).tolist() for _ in range(ORDERS)]
 
 
 def edges(n: int) -> list[int]:
-    """Where blocks begin: a fiftieth of the episodes, at least two, then 1.3 times as far each time."""
-    found = [0, min(n, max(2, int(0.02 * n)))]
+    """Where blocks begin: three in a hundred episodes, at least two, then 1.3 times as far each time."""
+    found = [0, min(n, max(2, int(0.03 * n)))]
     while found[-1] < n:
         found.append(min(n, max(found[-1] + 1, ceil(1.3 * found[-1]))))
     return found
@@ -64,8 +64,12 @@ def alike(table: Table, tethers: Sequence[float]) -> list[list[float]]:
     columns = [[row[k] for row in table] for k in range(len(tethers))]
     means = [sum(column) / len(column) for column in columns]
     spreads = [sum((x - m) ** 2 for x in c) / len(c) + 1e-12 * m * m for c, m in zip(columns, means, strict=True)]
-    sure = [s if s > 0 else 1e-300 for s in spreads]
-    common = sum(m / s for m, s in zip(means, sure, strict=True)) / sum(1 / s for s in sure)
+    known = [m for m, s in zip(means, spreads, strict=True) if s == 0]  # what never varied counts alone
+    common = (
+        sum(known) / len(known)
+        if known
+        else sum(m / s for m, s in zip(means, spreads, strict=True)) / sum(1 / s for s in spreads)
+    )
     made = []
     for column, mean, c in zip(columns, means, tethers, strict=True):
         scale = (common + c) / (mean + c) if mean + c > 0 else 1.0

