@@ -418,15 +418,15 @@ def _one(
     model: str | Model,
     settings: Settings,
 ) -> Bound:
+    pair = (
+        find_estimator(DEFAULT_ESTIMATOR if estimator is None else estimator, model=model),
+        find_method(DEFAULT_METHOD if method is None else method),
+    )
     with failing():
         problem = _problem(dataset, policy, settings.behavior)
         overlaps, behavior = overlap(problem), check_behavior(problem)
         if estimator is None and method is None:
             return Question(problem, overlaps, behavior, settings, model).bound(side)
-        pair = (
-            find_estimator(DEFAULT_ESTIMATOR if estimator is None else estimator, model=model),
-            find_method(DEFAULT_METHOD if method is None else method),
-        )
         (result,), _ = bounds_of(problem, overlaps, [pair], side, settings, behavior)
     if isinstance(result, TightropeError):
         raise result
