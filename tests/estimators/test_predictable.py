@@ -37,6 +37,7 @@ LEARNING = {
     "none": TDR("none"),
     "given": TDR(GivenValues(np.random.default_rng(2).normal(size=(HORIZON, STATES, ACTIONS)))),
     "gain": gain(TDR("tabular")),
+    "ratios": TDR("tabular", max_step_ratio=1e3),  # without the behaviour policy: values of states, not of actions
 }
 
 
@@ -50,8 +51,8 @@ def episode(rng, states, size) -> Episode:
     return Episode(rng.uniform(-size, size, length).tolist(), *probs, True, visited, actions)
 
 
-def problem_of(episodes, kind, **more) -> Problem:
-    return Problem(logs(episodes, horizon=HORIZON, behavior=OLD, **DECLARED[kind], **more), NEW)
+def problem_of(episodes, kind, *, known=True) -> Problem:
+    return Problem(logs(episodes, horizon=HORIZON, behavior=OLD if known else None, **DECLARED[kind]), NEW)
 
 
 def pair_of_logs(order, place: int) -> tuple[list[Episode], list[Episode]]:
@@ -73,7 +74,7 @@ def test_later_episodes_change_nothing_earlier(name, anchor, kind):
     for start, stop in pairwise(edges[1:]):
         for place in {start, stop - 1}:
             games = [
-                LEARNING[name].anchored(anchor).sequential_values(problem_of(episodes, kind))
+                LEARNING[name].anchored(anchor).sequential_values(problem_of(episodes, kind, known=name != "ratios"))
                 for episodes in pair_of_logs(order, place)
             ]
             one, other = (game.along(order, edges, TETHERS) for game in games)
