@@ -69,24 +69,24 @@ MODEL = LinearModel(reward=lambda s, a, after, t: -np.abs(s[:, 0]), point_rollou
 Case = tuple[int, int, Callable[[int], object]]
 CASES: dict[str, Case] = {
     "50,000 episodes of 5 steps, B = 500": (
-        1000, 50_000, lambda n: tightrope.evaluate(propensities(n), n_resamples=500, rng=0),
+        1000, 50_000, lambda n: tightrope.evaluate(propensities(n), n_resamples=500, seed=0),
     ),
     "1,000,000 episodes of 5 steps, B = 2,000": (
-        1000, 1_000_000, lambda n: tightrope.evaluate(propensities(n), rng=0),
+        1000, 1_000_000, lambda n: tightrope.evaluate(propensities(n), seed=0),
     ),
     "10,000 episodes of 100 steps, B = 2,000": (
-        1000, 10_000, lambda n: tightrope.evaluate(propensities(n, 100), rng=0),
+        1000, 10_000, lambda n: tightrope.evaluate(propensities(n, 100), seed=0),
     ),
     "1,000 episodes of 20 steps, a linear model, B = 500": (
         50, 1000,
         lambda n: tightrope.evaluate(
-            motion(n), POLICY, estimators=["mb", "wdr"], methods=["percentile"], model=MODEL, n_resamples=500, rng=0
+            motion(n), POLICY, estimators=["mb", "wdr"], methods=["percentile"], model=MODEL, n_resamples=500, seed=0
         ),
     ),
     "2,000 episodes of 20 steps, a behaviour policy estimated, B = 200": (
         100, 2000,
         lambda n: tightrope.evaluate(
-            motion(n), POLICY, estimators=["wis"], methods=["studentized"], behavior="gaussian", n_resamples=200, rng=0
+            motion(n), POLICY, estimators=["wis"], methods=["studentized"], behavior="gaussian", n_resamples=200, seed=0
         ),
     ),
 }  # fmt: skip

@@ -116,7 +116,7 @@ def measure(n_states: int, n_next: int, repeats: int) -> tuple[int, dict[str, fl
         "takes, of this time: WDR with a model per resample": WDR(model, fit="refit")(problem),
     }
     rivals = Rivals(problem)
-    weights = tightrope.draw_weights(EPISODES, RESAMPLES, rng=0)
+    weights = tightrope.draw_weights(EPISODES, RESAMPLES, seed=0)
     for row, value in zip(weights, prepared.values(weights[:3]), strict=False):
         assert abs(rivals.sparse_counts(row) - value) < 1e-9
     shares = {

@@ -73,12 +73,21 @@ def _docstring(
     app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]
 ) -> None:
     """Bars and stars are mathematics, not markup; fields come with their comments."""
-    lines[:] = [SPECIAL.sub(_escaped, line) for line in lines]
+    lines[:] = _without_markup(lines)
     is_record = dataclasses.is_dataclass(item) or hasattr(item, "__total__")
     told = _field_comments(item) if what == "class" and is_record else ()
     fields = [f"* ``{field}``: {SPECIAL.sub(_escaped, text)}" for field, text in told]
     if fields:
         lines += ["", *fields, ""]
+
+
+def _without_markup(lines: list[str]) -> list[str]:
+    """Bars and stars escaped, but not in examples (from >>> to an empty line)."""
+    result, example = [], False
+    for line in lines:
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        result.append(line if example else SPECIAL.sub(_escaped, line))
+    return result
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -3,8 +3,8 @@
 A fence of python is run, in one namespace a page; the fence of text right after it
 holds what it printed. A fence of console holds commands after a dollar sign, each
 followed by its output. ``python docs/refresh.py`` rewrites the outputs (of the pages
-named, or of all), and ``tests/test_documentation.py`` fails where a page is not true.
-The table of warnings in the guide is written from the registry of their codes.
+named, or of all), and ``tests/docs/test_documentation.py`` fails where a page is not
+true. The table of warnings in the guide is written from the registry of their codes.
 """
 
 from __future__ import annotations

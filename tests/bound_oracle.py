@@ -259,8 +259,8 @@ def cut(shuffled: Sequence[float], delta: float) -> Span:
 BETS = [1e-4 * (0.5 / 1e-4) ** (k / 23) for k in range(24)] + [1 - 0.4 * (0.01 / 0.4) ** (k / 7) for k in range(8)]
 
 
-def betting(values: Sequence[float], delta: float) -> float:
-    """The largest m at which the mixture of gamblers has made 1/δ of 1."""
+def betting_mixture(values: Sequence[float], delta: float) -> float:
+    """The largest m at which the mixture of gamblers has made 1/δ of 1; planned bets: planning_oracle.py."""
     mean = sum(values) / len(values)
     if mean <= 0:
         return 0.0

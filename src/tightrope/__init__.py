@@ -11,7 +11,15 @@ from tightrope.api import (
     upper_bound,
 )
 from tightrope.base.dataset import TrajectoryDataset
-from tightrope.base.errors import BoundError, DataError, NoOverlapError, PolicyError, StudyError, TightropeError
+from tightrope.base.errors import (
+    BoundError,
+    DataError,
+    MissingBoundError,
+    NoOverlapError,
+    PolicyError,
+    StudyError,
+    TightropeError,
+)
 from tightrope.base.policy import (
     CallablePolicy,
     DeterministicControl,
@@ -22,11 +30,9 @@ from tightrope.base.policy import (
     SoftmaxPolicy,
     TabularPolicy,
     UniformPolicy,
-    epsilon_softened,
 )
 from tightrope.base.records import Advice, Bound, Interval
 from tightrope.base.warnings import Caution
-from tightrope.evaluation.settings import Options
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write
 from tightrope.report.evaluation import Evaluation
@@ -46,10 +52,10 @@ __all__ = [
     "Evaluation",
     "GaussianPolicy",
     "Interval",
+    "MissingBoundError",
     "MixturePolicy",
     "Multinomial",
     "NoOverlapError",
-    "Options",
     "Poisson",
     "Policy",
     "PolicyError",
@@ -62,7 +68,6 @@ __all__ = [
     "UniformPolicy",
     "advise",
     "draw_weights",
-    "epsilon_softened",
     "estimate",
     "evaluate",
     "interval",

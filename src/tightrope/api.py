@@ -1,16 +1,18 @@
-"""The public calls, thin over the rest: estimate, statistic, lower_bound, upper_bound, interval, evaluate."""
+"""The public calls: estimate, statistic, lower_bound, upper_bound, interval, evaluate, advise."""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, ParamSpec
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import check_size, is_number
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError, failing
+from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.policy import DeterministicControl
 from tightrope.base.problem import Problem
 from tightrope.base.records import Advice, Bound, Interval, Side
@@ -20,23 +22,29 @@ from tightrope.bounds import method as find_method
 from tightrope.bounds.base import is_exact
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
-from tightrope.evaluation.case import Pair
+from tightrope.evaluation.case import Case, Pair
 from tightrope.evaluation.compute import Computed, cases_of, compute
 from tightrope.evaluation.details import details, subject
 from tightrope.evaluation.judge import Judgement, judge
 from tightrope.evaluation.provenance import provenance
-from tightrope.evaluation.settings import Options, Settings
+from tightrope.evaluation.recommend import Question
+from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.work import answers_of, is_valid
+from tightrope.functional.engines.local import Precision, Progress
+from tightrope.functional.resampling import Seed, WeightScheme
 from tightrope.functional.statistic import FittedStatistic
 from tightrope.models import Model, has_tabular
 from tightrope.models import model as find_model
 from tightrope.report.evaluation import Evaluation
 
-DEFAULT_ESTIMATOR = "pdwis"
-DEFAULT_METHOD = "studentized"  # of all, the nearest to its nominal error rate: docs/coverage.md
+P = ParamSpec("P")
+
+DEFAULT_ESTIMATOR = "pdwis"  # of a point estimate, or where only a method is asked for
+DEFAULT_METHOD = "studentized"  # where only an estimator is asked for; the nearest to its nominal error rate
 DEFAULT_METHODS = ("percentile", "bca", "studentized", "betting")
 
 
+@suggests_keywords
 @one_blas_thread
 def statistic(
     dataset: TrajectoryDataset,
@@ -46,11 +54,23 @@ def statistic(
     model: str | Model = "auto",
     behavior: Any = "logged",
 ) -> FittedStatistic:
-    """The estimator as a function of trajectory weights: (..., n) to (...,), NaN where undefined."""
+    """The estimator as a function of episode weights: an array of shape (..., n) gives one of shape (...,).
+
+    Weights of one give the point estimate. The value is NaN where the estimator is undefined.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> value = tightrope.statistic(logs, walker.candidate, estimator="wis")
+    >>> bool(np.isclose(value(np.ones(200)), tightrope.estimate(logs, walker.candidate, estimator="wis")))
+    True
+    """
     with failing():
         return find_estimator(estimator, model=model)(_problem(dataset, policy, behavior))
 
 
+@suggests_keywords
 @one_blas_thread
 def estimate(
     dataset: TrajectoryDataset,
@@ -60,107 +80,213 @@ def estimate(
     model: str | Model = "auto",
     behavior: Any = "logged",
 ) -> float:
-    """The point estimate of the candidate's value."""
+    """The point estimate of the candidate's value, without a bound: it may be far too high.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> round(tightrope.estimate(logs, walker.candidate), 2)
+    -10.8
+    """
     with failing():
         return statistic(dataset, policy, estimator=estimator, model=model, behavior=behavior).estimate
 
 
+@suggests_keywords
 def lower_bound(
     dataset: TrajectoryDataset,
     policy: Any = None,
     *,
-    estimator: str | Estimator = DEFAULT_ESTIMATOR,
-    method: str | Method = DEFAULT_METHOD,
+    estimator: str | Estimator | None = None,
+    method: str | Method | None = None,
     model: str | Model = "auto",
-    **options: Unpack[Options],
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    seed: Seed = 0,
+    resampling: str | WeightScheme = "multinomial",
+    max_ratio: float | None = None,
+    behavior: Any = "logged",
+    precision: Precision = "float64",
+    progress: Progress | None = None,
 ) -> Bound:
-    """A value that the candidate's true value exceeds with the given confidence.
+    """A number that the candidate's true value exceeds with the given confidence.
 
-    ``policy=None`` uses the logs' ``eval_prob`` column; ``model`` is for mb, dr and wdr given by name. See ``Options``
-    for the other keywords.
+    - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
+    - ``estimator``, ``method``: a name or an object; ``tightrope.estimators`` and ``tightrope.bounds`` list them.
+      Without both it is the recommended bound, as ``evaluate`` has it.
+    - ``model``: of estimators given by name: "auto", "tabular", "linear", "polynomial" or an object.
+    - ``confidence``: between 0.5 and 1.
+    - ``n_resamples``: bootstrap replicates, the paper's B.
+    - ``seed``: a whole number or a numpy Generator. The same number gives the same result, bit for bit.
+    - ``resampling``: "multinomial", "bayesian", "poisson", "model" (MB with a tabular model), or an object such as
+      ``Multinomial(size=m)``.
+    - ``max_ratio``: a number that no cumulative importance ratio exceeds; hoeffding and empirical-bernstein need it.
+    - ``behavior``: "logged", or how to estimate the behaviour policy: "auto", "tabular", "logistic", "gaussian", an
+      object of ``tightrope.behaviors``, or a classifier.
+    - ``precision``: "float64", or "float32", which is faster on wide problems and loses under 1e-4 standard errors.
+    - ``progress``: a function that is called with the share done, from 0 to 1.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> print(tightrope.lower_bound(logs, walker.candidate, estimator="is", method="anderson"))
+    value ≥ -18.3435 with confidence 0.95 (exact; IS, anderson; estimate -8.72656)
     """
-    return _one(dataset, policy, "lower", find_estimator(estimator, model=model), method, Settings(**options))
+    settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
+    return _one(dataset, policy, "lower", estimator, method, model, settings)
 
 
+@suggests_keywords
 def upper_bound(
     dataset: TrajectoryDataset,
     policy: Any = None,
     *,
-    estimator: str | Estimator = DEFAULT_ESTIMATOR,
-    method: str | Method = DEFAULT_METHOD,
+    estimator: str | Estimator | None = None,
+    method: str | Method | None = None,
     model: str | Model = "auto",
-    **options: Unpack[Options],
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    seed: Seed = 0,
+    resampling: str | WeightScheme = "multinomial",
+    max_ratio: float | None = None,
+    behavior: Any = "logged",
+    precision: Precision = "float64",
+    progress: Progress | None = None,
 ) -> Bound:
-    """A value that the candidate's true value stays below with the given confidence."""
-    return _one(dataset, policy, "upper", find_estimator(estimator, model=model), method, Settings(**options))
+    """A number that the candidate's true value stays below with the given confidence.
+
+    It takes the same keywords as ``lower_bound``.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> print(tightrope.upper_bound(logs, walker.candidate, estimator="is", method="anderson"))
+    value ≤ -8.08933 with confidence 0.95 (exact; IS, anderson; estimate -10.953)
+    """
+    settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
+    return _one(dataset, policy, "upper", estimator, method, model, settings)
 
 
+@suggests_keywords
 def interval(
     dataset: TrajectoryDataset,
     policy: Any = None,
     *,
-    estimator: str | Estimator = DEFAULT_ESTIMATOR,
-    method: str | Method = DEFAULT_METHOD,
+    estimator: str | Estimator | None = None,
+    method: str | Method | None = None,
     model: str | Model = "auto",
-    **options: Unpack[Options],
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    seed: Seed = 0,
+    resampling: str | WeightScheme = "multinomial",
+    max_ratio: float | None = None,
+    behavior: Any = "logged",
+    precision: Precision = "float64",
+    progress: Progress | None = None,
 ) -> Interval:
-    """A lower and an upper bound that hold together with the given confidence, half the error on each side."""
-    settings = Settings(**options)
-    each = replace(settings, confidence=(1 + settings.confidence) / 2)
-    chosen = find_estimator(estimator, model=model)
-    low, high = (_one(dataset, policy, side, chosen, method, each) for side in ("lower", "upper"))
+    """A lower and an upper bound that hold together with the given confidence: each side gets half of the error.
+
+    It takes the same keywords as ``lower_bound``.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> lowest, highest = tightrope.interval(logs, walker.candidate, confidence=0.9)
+    >>> lowest < walker.true_value < highest
+    True
+    """
+    settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
+    one_sided = replace(settings, confidence=(1 + settings.confidence) / 2)
+    low, high = (_one(dataset, policy, side, estimator, method, model, one_sided) for side in ("lower", "upper"))
     return Interval(low, high, settings.confidence)
 
 
+@suggests_keywords
 @one_blas_thread
 def evaluate(
     dataset: TrajectoryDataset,
     policy: Any = None,
     *,
-    estimators: Sequence[str | Estimator] | None = None,
-    methods: Sequence[str | Method] | None = None,
+    estimators: str | Sequence[str | Estimator] | None = None,
+    methods: str | Sequence[str | Method] | None = None,
     model: str | Model = "auto",
     side: Literal["lower", "upper", "both"] = "lower",
     strict: bool = False,
     threshold: float | None = None,
     baseline: Literal["behavior"] | None = None,
     true_value: float | None = None,
-    **options: Unpack[Options],
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    seed: Seed = 0,
+    resampling: str | WeightScheme = "multinomial",
+    max_ratio: float | None = None,
+    behavior: Any = "logged",
+    precision: Precision = "float64",
+    progress: Progress | None = None,
 ) -> Evaluation:
-    """Every estimator with every bound that is valid for it, on one set of weights, and which to believe.
+    """Compute every valid bound for every estimator on the same resamples, and say which bound to believe.
 
-    ``model`` is the one that estimators given by name use: "auto" (tabular where states and actions are discrete), a
-    name, or an object. Pairs that cannot be computed are listed with the reason in ``skipped``. With ``side="both"``
-    each bound has the given confidence on its own side. With a ``threshold`` both sides are computed, and the
-    verdict says whether the value exceeds it. With ``baseline="behavior"`` it says whether the candidate gains on the
-    behaviour policy (by more than the threshold, if there is one), from bounds on the paired difference. ``strict``
-    believes exact bounds alone: where none says anything, the answer is that this data cannot answer.
+    - ``estimators``, ``methods``: names or objects; None takes all estimators and the four usual methods. A pair that
+      cannot be computed is listed in ``skipped`` with the reason.
+    - ``model``: "auto" is tabular where states and actions are discrete.
+    - ``side``: which bounds to compute. With "both", each bound has the given confidence on its own side.
+    - ``strict``: believe exact bounds only. Where no exact bound says anything, the data cannot answer.
+    - ``threshold``: the verdict says whether the value exceeds this number. Both sides are computed.
+    - ``baseline="behavior"``: the verdict says whether the candidate is better than the policy that made the logs (by
+      more than the threshold, if there is one), from bounds on the paired difference.
+    - ``true_value``: the true value, where it is known; only the printed table uses it.
+
+    The other keywords are those of ``lower_bound``.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+    >>> result = tightrope.evaluate(logs, walker.candidate, estimators=["is", "pdis"], methods="anderson")
+    >>> result
+    <Evaluation: 2 bounds from 200 episodes
+    believed: value ≥ -18.3435 with confidence 0.95 (exact; IS, anderson; estimate -8.72656)
+    result.advice says why, result.to_frame() lists all bounds>
+    >>> print(result["pdis", "anderson"])
+    value ≥ -32 with confidence 0.95 (exact; PDIS, anderson; estimate 6.47894)
+      ! impossible-estimate: 6.479 lies outside the possible -32 to -6.282, as unweighted importance sampling can
+      ! vacuous: the bound does not improve on the lowest possible value
     """
     if side not in ("lower", "upper", "both"):
-        raise BoundError(f'side is {side!r}; "lower", "upper" or "both"')
+        raise BoundError(must_be_one_of("side", side, ("lower", "upper", "both")))
     if threshold is not None and not (is_number(threshold) and abs(threshold) < math.inf):
-        raise BoundError(f"threshold is {threshold!r}; it must be a finite number")
+        raise BoundError(f"threshold must be a finite number or None; got {threshold!r}")
     if baseline not in (None, "behavior"):
-        raise BoundError(f'baseline is {baseline!r}; "behavior" or None')
+        raise BoundError(must_be_one_of("baseline", baseline, ("behavior",), "None"))
     if baseline is not None and threshold is None:
         threshold = 0.0
-    settings = Settings(**options)
+    settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
     sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
     with failing():
         problem = _problem(dataset, policy, settings.behavior)
         cases = cases_of(problem, sides, settings)
     pairs = _pairs(problem, estimators, methods, model)
     computed = compute(cases, pairs, about="value" if baseline is None else "gain")
-    judgement = judge(computed, threshold=threshold, strict=strict)
+    # Unless bounds were asked for by name, a rule that was fixed before any reward was looked at says which to use.
+    question = _question(cases[0], model, strict=strict) if estimators is None and methods is None else None
+    judgement = judge(computed, question, threshold=threshold, strict=strict)
     return _assembled(computed, judgement, true_value)
+
+
+def _question(case: Case, model: str | Model, *, strict: bool = False) -> Question:
+    return Question(case.problem, case.overlap, case.behavior, case.settings, model, strict=strict)
 
 
 def _assembled(computed: Computed, judgement: Judgement, true_value: float | None) -> Evaluation:
     """The record of what was computed and how it was judged."""
-    case = computed.cases[-1]
-    looked_into = subject(computed.bounds, judgement.believe)
+    case, answers = computed.cases[-1], computed.values
+    index = subject(judgement.bounds, judgement.believe)
     return Evaluation(
-        bounds=computed.bounds,
+        bounds=judgement.bounds,
         skipped=tuple((*pair, str(why)) for pair, why in computed.skipped.items()),
         summary=judgement.summary,
         overlap=case.overlap,
@@ -168,24 +294,24 @@ def _assembled(computed: Computed, judgement: Judgement, true_value: float | Non
         model_check=case.first_check,
         behavior_check=case.behavior,
         advice=judgement.advice,
-        believe=judgement.believe,
+        believed=tuple(judgement.bounds[i] for i in judgement.believe),
         true_value=true_value,
         settings=case.settings.shown(case.problem.behavior),
-        gains=tuple(answer.bound for answer, _ in computed.gains),
-        believe_gains=judgement.believe_gains,
+        gains=judgement.gains,
+        believed_gains=tuple(judgement.gains[i] for i in judgement.believe_gains),
         verdict=judgement.verdict,
-        details=details(looked_into, *computed.values[looked_into]),
+        details=details(index, *answers[index if index < len(answers) else 0]),
         provenance=provenance(),
     )
 
 
 def _pairs(
     problem: Problem,
-    estimators: Sequence[str | Estimator] | None,
-    methods: Sequence[str | Method] | None,
+    estimators: str | Sequence[str | Estimator] | None,
+    methods: str | Sequence[str | Method] | None,
     model: str | Model,
 ) -> list[Pair]:
-    """What to compute: what was asked for, or all that means something and does not take long."""
+    """The pairs to compute: those that were named, or all that are valid and do not take long."""
     named = [estimators] if isinstance(estimators, str) else list(estimators or ESTIMATORS)
     methods = [methods] if isinstance(methods, str) else methods
     find_model(model, problem)  # an unknown name is an error even where no estimator would use it
@@ -200,20 +326,39 @@ def _pairs(
     return pairs
 
 
-def advise(dataset: TrajectoryDataset, policy: Any = None, **options: Any) -> Advice:
-    """What to believe on this data, and why; takes what ``evaluate`` takes."""
-    result = evaluate(dataset, policy, **options)
-    return Advice(result.advice, tuple(result.bounds[index] for index in result.believe), result.reasons)
+def _advising(function: Callable[P, Evaluation]) -> Callable[P, Advice]:
+    """A call that takes exactly what ``function`` takes and returns the advice alone."""
+
+    def advise(*values: P.args, **keywords: P.kwargs) -> Advice:
+        """Which bounds to believe, and why: the advice of ``evaluate``, which takes the same keywords.
+
+        >>> import numpy as np, tightrope
+        >>> from tightrope.domains import small
+        >>> walker = small("walker")
+        >>> logs = walker.logs(200, rng=np.random.default_rng(0))
+        >>> advice = tightrope.advise(logs, walker.candidate, estimators="is", methods="anderson")
+        >>> print(advice.believed[0])
+        value ≥ -18.3435 with confidence 0.95 (exact; IS, anderson; estimate -8.72656)
+        """
+        result = function(*values, **keywords)
+        return Advice(result.advice, result.believed, result.reasons)
+
+    signature = inspect.signature(function)
+    advise.__signature__ = signature.replace(return_annotation=Advice)  # type: ignore[attr-defined]
+    return suggests_keywords(advise)
+
+
+advise = _advising(evaluate)
 
 
 def _problem(dataset: TrajectoryDataset, policy: Any, behavior: Any) -> Problem:
-    """The question, with the behaviour policy as logged or to be estimated; refused where it cannot be."""
+    """The problem to solve, with the logged behaviour policy or one that is estimated from the logs."""
     problem = Problem(dataset, policy)
     check_size("reward", dataset.rewards, dataset.where)
     chosen = find_behavior(behavior, dataset)
     if chosen is not None:
         problem = replace(problem, behavior=chosen)
-        _ = problem.fits  # refuse unfit logs now, not as a lack of overlap later
+        _ = problem.fits  # refuse logs that it cannot be fitted to now, and not later as a lack of overlap
     return problem
 
 
@@ -222,13 +367,19 @@ def _one(
     dataset: TrajectoryDataset,
     policy: Any,
     side: Side,
-    estimator: Estimator,
-    method: str | Method,
+    estimator: str | Estimator | None,
+    method: str | Method | None,
+    model: str | Model,
     settings: Settings,
 ) -> Bound:
-    pair = (estimator, find_method(method))
+    pair = (
+        find_estimator(DEFAULT_ESTIMATOR if estimator is None else estimator, model=model),
+        find_method(DEFAULT_METHOD if method is None else method),
+    )
     with failing():
         (case,) = cases_of(_problem(dataset, policy, settings.behavior), [side], settings)
+        if estimator is None and method is None:
+            return _question(case, model).bound(side)
         (result,) = answers_of(case, [pair])
     if isinstance(result, TightropeError):
         raise result

@@ -29,7 +29,7 @@ def options(question: Question) -> dict[str, Any]:
     return {
         "confidence": question.confidence,
         "n_resamples": question.n_resamples,
-        "rng": question.seed,
+        "seed": question.seed,
         "resampling": Multinomial(chosen) if isinstance(chosen, int) else chosen,
         "max_ratio": question.max_ratio,
         "behavior": "tabular" if question.estimated else "logged",

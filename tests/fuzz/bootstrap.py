@@ -122,7 +122,8 @@ class Bootstrap:
             stepped = [rows[:, i, None] + steps[i, some] for i in range(n)]  # (B, 64): the j-th moves in column j
             with np.errstate(all="ignore"):
                 slopes[:, some] = np.asarray(value(stepped)).imag / STEP
-        squares = (rows * slopes**2).sum(axis=1) * draws / max(draws - 1, 1)
+        with np.errstate(all="ignore"):
+            squares = (rows * slopes**2).sum(axis=1) * draws / max(draws - 1, 1)
         sizes, _ = self._sizes(key, rows, grid=False)
         return [
             Number(sqrt(s) if isfinite(s) else 0.0, (40 if self.estimated else 4) * SLACK * size, v.defined)

@@ -16,7 +16,7 @@ from tightrope import (
     MixturePolicy,
     StatePolicy,
     TabularPolicy,
-    epsilon_softened,
+    softened,
 )
 
 Form = tuple[str, Any, bool, bool]  # its name, the object, whether it gives the same bits, whether it can be modelled
@@ -126,7 +126,7 @@ def _table(rng: Rng, question: Question, table: np.ndarray) -> Form:
         ("log_prob", LogProbs(logs), True, False),
         ("log_prob and probs", Listed(logs, rows), True, True),
         ("function (s, t)", lambda states, t: rows(states, t), False, True),
-        ("mixture of one", epsilon_softened(TabularPolicy(table), 0.0, table.shape[2]), True, True),
+        ("mixture of one", softened(TabularPolicy(table), epsilon=0.0, n_actions=table.shape[2]), True, True),
     ]
     if stationary:
         made.append(("function (s)", lambda states: table[0][states], False, True))

@@ -176,7 +176,11 @@ def _single(question: Question, key: Key, folder: Path) -> Any:
             if isinstance(double, str) != isinstance(single, str):
                 say(f"{key}: {single} instead of {double}")
             return {key: double}
-        lost = abs(single.value - double.value) > 1e-3 * double.standard_error + 1e-6 * abs(double.estimate)
+        ends = [*(question.reward_range or ()), *(question.return_range or ())]
+        sizes = [abs(end) for end in ends if end is not None and np.isfinite(end)]
+        rounding = 1e-9 * max([*sizes, *(abs(reward) for e in question.episodes for reward in e.rewards)])
+        room = 1e-3 * double.standard_error + 1e-6 * abs(double.estimate) + rounding
+        lost = abs(single.value - double.value) > room
         if single.n_undefined == double.n_undefined == 0 and lost:
             say(f"{key}: {single} instead of {double}")
         return {key: double}

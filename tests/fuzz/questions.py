@@ -17,7 +17,7 @@ Rng = np.random.Generator
 ESTIMATORS = tuple(SLOW)
 MODEL_BASED = ("dr", "wdr", "mb")
 APPROXIMATE = ("percentile", "bca", "basic", "studentized", "t")
-EXACT = ("hoeffding", "empirical-bernstein", "anderson", "cut", "betting")
+EXACT = ("hoeffding", "empirical-bernstein", "anderson", "cut", "betting", "betting-mixture")
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ def random_question(rng: Rng) -> Question:
             break
     episodes = with_rewards(rng, episodes)
     declared = bool(rng.random() < 0.85)
-    if not declared:
-        horizon = max(len(e.rewards) for e in episodes)
     if rng.random() < 0.06:
         episodes = _cut_off(rng, episodes)
+    if not declared:
+        horizon = max(len(e.rewards) for e in episodes)
     finals = kind == "finite" and bool(rng.random() < 0.3)
     question = Question(
         kind,

@@ -13,7 +13,7 @@ from tests.fuzz.terms import Key
 
 SAMPLING = ("is", "pdis", "wis", "pdwis")
 WEIGHTED = ("wis", "pdwis")
-UNORDERED = ("t", "hoeffding", "empirical-bernstein", "anderson", "betting")  # bounds that draw nothing
+UNORDERED = ("t", "hoeffding", "empirical-bernstein", "anderson", "betting-mixture")  # bounds that draw nothing
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ PRODUCTS = {"matmul", "dot", "einsum", "tensordot", "vecdot", "solve", "inv", "l
 # Of a row or a few numbers: nothing that BLAS would spread over cores, and called before anything is computed.
 SMALL = {"base/policy/gaussian.py", "evaluation/overlap.py", "domains/finite.py"}
 HOT = {
-    "functional/engines/local.py", "functional/statistic.py", "bounds/exact/betting.py", "models/gram.py", "models/regression.py",
+    "functional/engines/local.py", "functional/statistic.py", "bounds/exact/betting_mixture.py",
+    "models/gram.py", "models/regression.py",
     "models/likelihood.py", "behaviors/logistic.py", "behaviors/gaussian.py", "estimators/reestimate.py",
     "estimators/weighing.py", "estimators/gain.py", "estimators/refit.py",
 }  # fmt: skip
@@ -85,9 +86,9 @@ def everything() -> None:
     """Every estimator and bound, models and estimated behaviour policies of each kind, and statistics by hand."""
     clinic = small("clinic")
     data, policy = clinic.logs(40, rng=np.random.default_rng(0)), clinic.candidate
-    few = {"n_resamples": 50, "rng": 0}
+    few = {"n_resamples": 50, "seed": 0}
     tightrope.evaluate(data, policy, side="both", baseline="behavior", **few)
-    tightrope.evaluate(data, policy, methods=["anderson", "robust", "percentile"], **few)
+    tightrope.evaluate(data, policy, methods=["anderson", "betting-mixture", "robust", "percentile"], **few)
     tightrope.interval(data, policy, **few)
     tightrope.evaluate(data, policy, behavior="tabular", estimators=["wis"], baseline="behavior", **few)
     tightrope.evaluate(walks(), UP, behavior="logistic", estimators=["wis"], **few)
@@ -117,7 +118,7 @@ def test_every_product_runs_with_one_thread():
 def rollouts():
     data = logs(300, behavior_log_probs=np.zeros(2400))
     model = LinearModel(n_rollouts=4, point_rollouts=2000, replicate_rollouts=100)
-    return tightrope.evaluate(data, CANDIDATE, estimators=["mb", "wdr"], model=model, n_resamples=100, rng=0)
+    return tightrope.evaluate(data, CANDIDATE, estimators=["mb", "wdr"], model=model, n_resamples=100, seed=0)
 
 
 def weights_by_hand():
@@ -131,7 +132,7 @@ def weights_by_hand():
         behavior_log_probs=np.full(steps, -0.7),
         eval_log_probs=-rng.random(steps),
     )
-    return tightrope.statistic(data)(tightrope.draw_weights(5000, 500, rng=0, resampling="bayesian"))
+    return tightrope.statistic(data)(tightrope.draw_weights(5000, 500, seed=0, resampling="bayesian"))
 
 
 @pytest.mark.parametrize("compute", [rollouts, weights_by_hand])

@@ -19,7 +19,17 @@ from tests.laws.laws import logs
 from tests.oracle import Episode, mdps
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
-from tightrope.bounds import METHODS, Anderson, Basic, BCa, Betting, EmpiricalBernstein, Hoeffding, Percentile
+from tightrope.bounds import (
+    METHODS,
+    Anderson,
+    Basic,
+    BCa,
+    Betting,
+    BettingMixture,
+    EmpiricalBernstein,
+    Hoeffding,
+    Percentile,
+)
 from tightrope.bounds.base import is_exact, rank
 from tightrope.bounds.exact.cut import CUT
 from tightrope.bounds.replicates.student_t import StudentT
@@ -27,7 +37,7 @@ from tightrope.bounds.replicates.studentized import Studentized
 from tightrope.estimators import IndependentEstimator
 from tightrope.functional.engines import Replicates
 from tightrope.functional.resampling import draw_weights
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 EXACT = [name for name, method in METHODS.items() if is_exact(method)]
 APPROXIMATE = [name for name in METHODS if name not in EXACT]
@@ -184,14 +194,14 @@ def wealth(values, m):
 @pytest.mark.parametrize(
     "values", [VALUES, [0.0, 0.0, 5.0], np.full(30, 2.0), [3.0]], ids=["gamma", "one", "flat", "n1"]
 )
-def test_betting_stops_where_wealth_does(values):
-    bound = Betting().lower(sample(values), delta=DELTA, seed=0)
+def test_a_mixture_of_bets_stops_where_wealth_does(values):
+    bound = BettingMixture().lower(sample(values), delta=DELTA, seed=0)
     assert 0 < bound < np.mean(values)
     assert wealth(values, bound) >= (1 / DELTA) * (1 - 1e-9)
     assert wealth(values, bound * (1 + 1e-6)) < 1 / DELTA
 
 
-def test_betting_is_a_supermartingale_in_the_sample():
+def test_a_mixture_of_bets_is_a_supermartingale_in_the_sample():
     """Against the true mean the expected wealth is one, whatever the distribution: enumerate a two-point one."""
     p, high, n = 0.3, 4.0, 6
     total = sum(stats.binom.pmf(k, n, p) * wealth([high] * k + [0.0] * (n - k), p * high) for k in range(n + 1))
@@ -244,7 +254,7 @@ def slow_bca(values, estimate, jackknife, delta):
 @pytest.mark.parametrize("side", [1, -1])
 def test_bca(shape, side):
     data = side * np.random.default_rng(1).gamma(shape, size=25)
-    values = draw_weights(25, 4000, rng=0) @ data / 25
+    values = draw_weights(25, 4000, seed=0) @ data / 25
     jackknife = (data.sum() - data) / 24
     expected, level = slow_bca(values.tolist(), data.mean(), jackknife.tolist(), DELTA)
     ready = replicates(values, data.mean(), leave_one_out=jackknife)
@@ -256,7 +266,7 @@ def test_bca_against_scipy():
     """scipy's BCa interpolates between replicates; on many of them the two agree to the spacing of replicates."""
     data = np.random.default_rng(7).gamma(0.8, size=30)
     theirs = stats.bootstrap((data,), np.mean, confidence_level=0.9, n_resamples=20_000, method="BCa", rng=1)
-    values = draw_weights(30, 20_000, rng=0) @ data / 30
+    values = draw_weights(30, 20_000, seed=0) @ data / 30
     ready = replicates(values, data.mean(), leave_one_out=(data.sum() - data) / 29)
     mine = BCa().lower(ready, delta=DELTA)[0]
     assert mine == pytest.approx(theirs.confidence_interval.low, abs=0.03 * values.std())
@@ -277,14 +287,14 @@ def test_bca_edges():
 def test_studentized():
     """A loop over resamples of a mean, each studentized by its own s/√n."""
     data = np.random.default_rng(3).exponential(size=20)
-    rows = draw_weights(20, 1000, rng=6).astype(int)
+    rows = draw_weights(20, 1000, seed=6).astype(int)
     pivots = []
     for row in rows:
         again = np.repeat(data, row)
         pivots.append((again.mean() - data.mean()) / (again.std(ddof=1) / np.sqrt(20)))
     expected = data.mean() - sorted(pivots)[-50] * data.std(ddof=1) / np.sqrt(20)
     bound = tightrope.lower_bound(
-        bandit(data), estimator="is", method="studentized", n_resamples=1000, rng=6, confidence=0.95
+        bandit(data), estimator="is", method="studentized", n_resamples=1000, seed=6, confidence=0.95
     )
     assert bound.value == pytest.approx(expected, rel=1e-9)
 
@@ -381,7 +391,7 @@ EPISODES = drawn(MDP, 80, seed=3)
 LENGTH = sum(MDP.discount**t for t in range(MDP.horizon))
 ORDINARY = logs(EPISODES, horizon=MDP.horizon, discount=MDP.discount, reward_range=RANGE)
 MAX_RATIO = 2.0**MDP.horizon  # no step's ratio exceeds 0.8/0.4
-OPTIONS = {"n_resamples": 500, "rng": 4, "max_ratio": MAX_RATIO}
+OPTIONS = {"n_resamples": 500, "seed": 4, "max_ratio": MAX_RATIO}
 
 
 def valid(estimator, method):
@@ -496,7 +506,7 @@ def test_resamples_against_confidence():
 def test_percentile_is_algorithm_one():
     """Sort the statistic's values on the drawn rows; take the ⌊δB⌋-th."""
     statistic = tightrope.statistic(ORDINARY, estimator="pdwis")
-    values = np.sort(statistic(draw_weights(80, 500, rng=4)))
+    values = np.sort(statistic(draw_weights(80, 500, seed=4)))
     bound = tightrope.lower_bound(ORDINARY, estimator="pdwis", method="percentile", **OPTIONS)
     assert bound.value == pytest.approx(values[25 - 1], rel=1e-12)
     upper = tightrope.upper_bound(ORDINARY, estimator="pdwis", method="percentile", **OPTIONS)
@@ -508,11 +518,11 @@ def test_percentile_is_algorithm_one():
 def test_one_trajectory_with_weight(estimator, method):
     """One in fifty has weight: 36 % of the resamples miss it, and no lower bound is left."""
     data = bandit(np.arange(50.0), [3.0 if i == 20 else 0.0 for i in range(50)])
-    lower = tightrope.lower_bound(data, estimator=estimator, method=method, n_resamples=400, rng=0)
-    upper = tightrope.upper_bound(data, estimator=estimator, method=method, n_resamples=400, rng=0)
+    lower = tightrope.lower_bound(data, estimator=estimator, method=method, n_resamples=400, seed=0)
+    upper = tightrope.upper_bound(data, estimator=estimator, method=method, n_resamples=400, seed=0)
     assert (lower.value, lower.estimate, upper.value) == (-np.inf, 20.0, np.inf)
     if method != "t":
-        missed = int((draw_weights(50, 400, rng=0)[:, 20] == 0).sum())
+        missed = int((draw_weights(50, 400, seed=0)[:, 20] == 0).sum())
         assert lower.n_undefined == missed > 0
         assert {"undefined": missed, "replicates": 400} in [note.numbers for note in lower.warnings]
 
@@ -521,29 +531,25 @@ def test_one_trajectory_with_weight(estimator, method):
 
 
 @pytest.fixture(scope="module")
-def measured():
-    """Bounds on the mean of a nasty distribution (0 or, rarely, large), for many data sets."""
+def nasty():
+    """Many samples of a nasty distribution (0.05 or, rarely, large), its largest value, and its mean."""
     rng = np.random.default_rng(12)
     p, high, n, trials = 0.04, 20.0, 60, 1500
     draws = np.where(rng.random((trials, n)) < p, high * rng.beta(2, 1, (trials, n)), 0.05)
-    mean = p * high * 2 / 3 + (1 - p) * 0.05
-    bounds = {
-        name: np.array([METHODS[name].lower(sample(row, top=high), delta=0.1, seed=i) for i, row in enumerate(draws)])
-        for name in EXACT
-    }
-    return mean, bounds, draws.mean(axis=1)
+    return draws, high, p * high * 2 / 3 + (1 - p) * 0.05
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_error_rate(name, measured):
-    mean, bounds, _ = measured
-    errors = int((bounds[name] > mean).sum())
-    assert stats.binomtest(errors, len(bounds[name]), 0.1, alternative="greater").pvalue > 0.001
+def test_error_rate(name, nasty):
+    draws, high, mean = nasty
+    bounds = np.array([METHODS[name].lower(sample(row, top=high), delta=0.1, seed=i) for i, row in enumerate(draws)])
+    assert stats.binomtest(int((bounds > mean).sum()), len(bounds), 0.1, alternative="greater").pvalue > 0.001
 
 
-def test_measurement_can_fail(measured):
+def test_measurement_can_fail(nasty):
     """The sample mean itself, taken for a bound, errs far beyond 10 % on the same data."""
-    mean, _, means = measured
+    draws, _, mean = nasty
+    means = draws.mean(axis=1)
     assert stats.binomtest(int((means > mean).sum()), len(means), 0.1, alternative="greater").pvalue < 1e-6
 
 

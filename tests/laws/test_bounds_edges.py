@@ -1,4 +1,4 @@
-"""Corners of the bounds: where BCa has no level left, where betting works piece by piece, and wide jackknives."""
+"""Corners of the bounds: where BCa has no level left, mixtures of bets piece by piece, and wide jackknives."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 import tightrope
 from tightrope.base.problem import Problem
-from tightrope.bounds import BCa, Betting
+from tightrope.bounds import BCa, BettingMixture
 from tightrope.estimators import MB
 from tightrope.functional.engines import Replicates
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 from tightrope.models import GivenValues
 
 
@@ -37,11 +37,11 @@ def test_bca_leaves_no_bound_above_undefined_replicates():
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
-def test_betting_is_the_same_in_any_pieces(size, monkeypatch):
+def test_a_mixture_of_bets_is_the_same_in_any_pieces(size, monkeypatch):
     sample = TrajectoryValues(np.random.default_rng(0).gamma(0.7, size=100), 0.0, 1.0, None)
-    whole = Betting().lower(sample, delta=0.05, seed=0)
-    monkeypatch.setattr(import_module(Betting.__module__), "_PIECE", size)
-    assert Betting().lower(sample, delta=0.05, seed=0) == pytest.approx(whole, rel=1e-9)
+    whole = BettingMixture().lower(sample, delta=0.05, seed=0)
+    monkeypatch.setattr(import_module(BettingMixture.__module__), "_PIECE", size)
+    assert BettingMixture().lower(sample, delta=0.05, seed=0) == pytest.approx(whole, rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [50, 2500])

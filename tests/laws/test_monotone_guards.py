@@ -64,7 +64,7 @@ def test_a_worse_fault_is_never_answered_with_more_confidence(fault, name):
         noticed_at = severity if noticed and noticed_at is None else noticed_at
         for strict in (False, True):
             try:
-                believed = tightrope.evaluate(broken, n_resamples=100, strict=strict).believe
+                believed = tightrope.evaluate(broken, n_resamples=100, strict=strict).believed
             except tightrope.BoundError:
                 believed = ()
             answered = f"refused at {refused_at.get(strict)}, believed at {severity}"
@@ -91,7 +91,7 @@ def test_the_guard_does_not_end_where_floats_do():
             reward_range=(0, 1),
         )
         result = tightrope.evaluate(data, n_resamples=100)
-        assert result.believe == (), horizon
+        assert result.believed == (), horizon
         assert any(one.code == "mean-ratio" for one in result.overlap.warnings)
 
 

@@ -25,7 +25,7 @@ def test_blocks_of_trajectories_are_drawn_apart(scheme):
     Multinomial counts of two trajectories have the covariance −m/n², others none.
     """
     n, rows = 3 * BLOCK, 200
-    weights = draw_weights(n, rows, rng=3, resampling=scheme)
+    weights = draw_weights(n, rows, seed=3, resampling=scheme)
     weights = weights - weights.mean(axis=1, keepdims=True)
     expected = -weights.var() / (n - 1)  # centred rows sum to zero
     for shift in (BLOCK, 2 * BLOCK, 1):
@@ -41,7 +41,7 @@ def test_bounds_follow_the_seed(name):
 
     def bound(seed):
         options = {"estimator": "mb", "method": "percentile", "n_resamples": 200, "resampling": name}
-        return tightrope.lower_bound(data, problem.candidate, rng=seed, **options).value
+        return tightrope.lower_bound(data, problem.candidate, seed=seed, **options).value
 
     assert bound(1) == bound(1)
     assert len({bound(seed) for seed in range(4)}) == 4
@@ -79,12 +79,12 @@ def test_studentized_pivots_do_not_hang_on_the_size_of_a_resample(means, size):
     draws = size or 20
     scheme = Multinomial(size=size)
     pivots = []
-    for row in draw_weights(20, 1000, rng=6, resampling=scheme).astype(int):
+    for row in draw_weights(20, 1000, seed=6, resampling=scheme).astype(int):
         again = np.repeat(VALUES, row)
         pivots.append((again.mean() - VALUES.mean()) / (again.std(ddof=1) / np.sqrt(draws)))
     error = VALUES.std(ddof=1) / np.sqrt(20)
     data, policy, estimator = means()
-    options = {"estimator": estimator, "method": "studentized", "resampling": scheme, "n_resamples": 1000, "rng": 6}
+    options = {"estimator": estimator, "method": "studentized", "resampling": scheme, "n_resamples": 1000, "seed": 6}
     lower, upper = (call(data, policy, **options) for call in (tightrope.lower_bound, tightrope.upper_bound))
     assert lower.value == pytest.approx(VALUES.mean() - sorted(pivots)[-50] * error, rel=1e-9)
     assert upper.value == pytest.approx(VALUES.mean() - sorted(pivots)[49] * error, rel=1e-9)
@@ -94,7 +94,7 @@ def test_studentized_pivots_do_not_hang_on_the_size_of_a_resample(means, size):
 def test_who_is_skewed_as_the_estimate_is(scheme):
     """Methods that correct for skewness rely on replicates as skewed as the mean: by the values' skewness / √n."""
     values = np.random.default_rng(1).exponential(size=200)
-    weights = draw_weights(200, 40_000, rng=2, resampling=scheme)
+    weights = draw_weights(200, 40_000, seed=2, resampling=scheme)
     replicates = weights @ values / weights.sum(axis=1)
     ratio = stats.skew(replicates) / (stats.skew(values) / np.sqrt(200))
     assert scheme.second_order == (abs(ratio - 1) < 0.35), ratio

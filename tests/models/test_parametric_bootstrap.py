@@ -41,7 +41,7 @@ def test_it_spreads_as_resampled_trajectories_do():
     """On many logs of a right model the two bootstraps see the same uncertainty, starts included."""
     problem = small("clinic")
     model = prepared(problem.logs(2000, rng=np.random.default_rng(1)), problem.candidate)
-    resampled = model.values(tightrope.draw_weights(2000, 1500, rng=0))
+    resampled = model.values(tightrope.draw_weights(2000, 1500, seed=0))
     assert model.simulated_values(1500, seed=0).std() == pytest.approx(resampled.std(), rel=0.1)
 
 

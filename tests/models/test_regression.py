@@ -316,33 +316,33 @@ BAD = {
     "reward shape": (
         LinearModel(reward=lambda s, a, after, t: s),
         problem,
-        r"reward returned shape \(300, 2\); one number per transition, \(300,\), is expected",
+        r"reward must return one number per transition, \(300,\); got shape \(300, 2\)",
     ),
     "reward nan": (
         LinearModel(reward=lambda s, a, after, t: np.full(len(s), np.nan)),
         problem,
-        "reward returned nan for state",
+        "reward must return finite numbers; got nan for state",
     ),
     "reward text": (LinearModel(reward=lambda s, a, after, t: "high"), problem, "reward must give numbers; got <U4"),
     "ended shape": (
         LinearModel(terminated=lambda s, a, after, t: True),
         problem,
-        r"terminated returned shape \(\); one number per transition",
+        r"terminated must return one number per transition, .*; got shape \(\)",
     ),
     "text states": (
         LinearModel(),
         lambda: Problem(replace(logs(), states=np.full(240, "left"), final_states=None), CANDIDATE),
-        r"states are <U4 of shape \(240,\); this model needs numbers.*tabular model",
+        r"states must be numbers .*; got <U4 of shape \(240,\). Use a tabular model",
     ),
     "integer states": (
         LinearModel(),
         lambda: Problem(replace(logs(), states=np.zeros(240, int), final_states=None), CANDIDATE),
-        "states are one int64 per step: names of discrete states belong in a tabular model",
+        "states must be floats for this model; got one int64 per step. Use a tabular model",
     ),
     "no states": (
         LinearModel(),
         lambda: Problem(replace(logs(), states=None, final_states=None), CANDIDATE),
-        "the logs hold no states",
+        "the logs must hold states",
     ),
     "text actions": (
         LinearModel(),
@@ -352,32 +352,32 @@ BAD = {
     "action pairs": (
         LinearModel(),
         lambda: Problem(replace(logs(), actions=np.zeros((240, 2), int)), CANDIDATE),
-        r"discrete actions have shape \(240, 2\); one integer per step",
+        r"discrete actions must be one integer per step; got shape \(240, 2\)",
     ),
     "unlogged action": (
         LinearModel(),
         lambda: Problem(walks(), UniformPolicy(3)),
-        r"the candidate takes action 2, which the logs do not hold \(they hold 0, 1\)",
+        r"the candidate's actions must be among the logged ones \(0, 1\), .*; it takes action 2",
     ),
     "action shape": (
         LinearModel(),
         lambda: problem(policy=GaussianPolicy(lambda s, t: s, np.eye(2))),
-        r"the policy's actions have shape \(300, 2\); \(300, 1\), as the logs",
+        r"the policy's actions must have shape \(300, 1\), as in the logs; got shape \(300, 2\)",
     ),
     "final states": (
         LinearModel(),
         lambda: Problem(replace(logs(), final_states=np.zeros((30, 3))), CANDIDATE),
-        r"final_states are float64 of shape \(30, 3\); rows like those of states",
+        r"final_states must have rows like those of states; got float64 of shape \(30, 3\)",
     ),
     "features shape": (
         PolynomialModel(features=lambda s, a: s[:, 0]),
         problem,
-        r"features returned shape \(1,\); \(N, p\) with N=1 is expected",
+        r"features must return shape \(N, p\) with N=1; got shape \(1,\)",
     ),
     "features nan": (
         PolynomialModel(features=lambda s, a: np.hstack([s, np.full((len(s), 1), np.inf)])),
         problem,
-        "features are .*inf.* at episode 0, step 0; finite numbers",
+        "features must be finite numbers; got .*inf.* at episode 0, step 0",
     ),
 }
 
@@ -394,12 +394,12 @@ def test_what_is_refused(case):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_rollouts": 5}, "n_rollouts is 5; give an even number, at least 2"),
-        ({"n_rollouts": 0}, "n_rollouts is 0; give an even number"),
-        ({"seed": -1}, "seed is -1; give a whole number"),
-        ({"point_rollouts": -1}, "point_rollouts is -1; give a whole number, 0 or more"),
-        ({"replicate_rollouts": 1.5}, "replicate_rollouts is 1.5; give a whole number"),
-        ({"blow_up": 0.0}, "blow_up is 0.0; give a positive number"),
+        ({"n_rollouts": 5}, "n_rollouts must be an even number, at least 2, .*; got 5"),
+        ({"n_rollouts": 0}, "n_rollouts must be an even number, at least 2, .*; got 0"),
+        ({"seed": -1}, "seed must be a whole number .*; got -1"),
+        ({"point_rollouts": -1}, "point_rollouts must be a whole number, 0 or more; got -1"),
+        ({"replicate_rollouts": 1.5}, "replicate_rollouts must be a whole number, 0 or more; got 1.5"),
+        ({"blow_up": 0.0}, "blow_up must be a positive number of ranges; got 0.0"),
     ],
 )
 def test_settings_that_are_refused(settings, message):
@@ -408,15 +408,15 @@ def test_settings_that_are_refused(settings, message):
 
 
 def test_the_side_must_be_known():
-    with pytest.raises(DataError, match=r'anchor is \'middle\'; give "low" for a lower bound'):
+    with pytest.raises(DataError, match=r'anchor must be "low" .* or "high" .*; got .middle.'):
         LinearModel().prepare(problem(), anchor="middle")
 
 
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        (None, "policy is None.*give the policy itself"),
-        (CallablePolicy(lambda s, a, t: np.ones(len(s))), "CallablePolicy cannot act"),
+        (None, "policy must be the policy itself here, not None"),
+        (CallablePolicy(lambda s, a, t: np.ones(len(s))), "policy must be able to act, and CallablePolicy"),
     ],
 )
 def test_policies_that_cannot_act(policy, message):
@@ -436,7 +436,7 @@ def test_a_known_end_needs_the_states_in_which_episodes_ended():
     )
     policy = GaussianPolicy(lambda states, t: 0 * states, [[1.0]])
     model = LinearModel(terminated=lambda states, actions, after, t: after[:, 0] < 0)
-    with pytest.raises(DataError, match="fitted to the survivors alone"):
+    with pytest.raises(DataError, match="the model would end too seldom"):
         model.prepare(Problem(data, policy), anchor="low")
 
 

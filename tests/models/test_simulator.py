@@ -86,13 +86,16 @@ def test_a_simulator_over_discrete_states_against_exact_values():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (SimulatorModel(lambda s, a, u: np.full_like(s, np.nan), reward=first), r"next states \[nan nan\]; finite"),
-        (SimulatorModel(lambda s, a, u: s + np.inf, reward=first), r"next states \[inf inf\]; finite numbers"),
-        (SimulatorModel(lambda s, a, u: s[:, 0], reward=first), r"next states of shape \(40,\); \(40, 2\) is expected"),
-        (SimulatorModel(still), "reward is None and the simulator returns next states only; give reward"),
-        (SimulatorModel(lambda s, a, u: (s, s)), r"rewards of shape \(40, 2\); \(40,\) is expected"),
-        (SimulatorModel(lambda s, a, u: (s, s[:, 0], s)), r"ends of shape \(40, 2\); \(40,\) is expected"),
-        (SimulatorModel(still, reward=lambda s, a, after, t: 1.0), r"reward returned shape \(\); one number per"),
+        (SimulatorModel(lambda s, a, u: np.full_like(s, np.nan), reward=first), r"finite next states; got \[nan nan\]"),
+        (SimulatorModel(lambda s, a, u: s + np.inf, reward=first), r"finite next states; got \[inf inf\]"),
+        (SimulatorModel(lambda s, a, u: s[:, 0], reward=first), r"next states of shape \(40, 2\); got shape \(40,\)"),
+        (SimulatorModel(still), "reward must be a function, .*, because step returns next states only"),
+        (SimulatorModel(lambda s, a, u: (s, s)), r"rewards of shape \(40,\); got shape \(40, 2\)"),
+        (SimulatorModel(lambda s, a, u: (s, s[:, 0], s)), r"ends of shape \(40,\); got shape \(40, 2\)"),
+        (
+            SimulatorModel(still, reward=lambda s, a, after, t: 1.0),
+            r"reward must return one number per transition, .*; got shape \(\)",
+        ),
     ],
 )
 def test_simulators_that_are_refused(model, message):
@@ -101,7 +104,7 @@ def test_simulators_that_are_refused(model, message):
 
 
 def test_noise_is_counted_in_whole_numbers():
-    with pytest.raises(DataError, match="noise_width is -1; give a whole number, 0 or more"):
+    with pytest.raises(DataError, match="noise_width must be a whole number, 0 or more; got -1"):
         SimulatorModel(still, noise_width=-1)
     calm = SimulatorModel(still, reward=first, noise_width=0).prepare(problem(4, 3), anchor="low")
     assert calm.values(np.ones((1, 4))) == SimulatorModel(still, reward=first).prepare(
@@ -110,7 +113,7 @@ def test_noise_is_counted_in_whole_numbers():
 
 
 def test_a_logged_candidate_cannot_be_simulated():
-    with pytest.raises(PolicyError, match=r"policy is None.*give the policy itself"):
+    with pytest.raises(PolicyError, match=r"policy must be the policy itself here, not None"):
         SimulatorModel(still, reward=first).prepare(problem(policy=None), anchor="low")
 
 
@@ -189,10 +192,10 @@ def test_any_object_that_fits_and_predicts():
 @pytest.mark.parametrize(
     ("regressor", "message"),
     [
-        (KNeighborsRegressor(), "KNeighborsRegressor, whose fit does not take sample_weight"),
-        (object(), r"regressor is a object without fit\(\)"),
-        (Broken(lambda x: np.zeros((len(x), 5))), r"regressor predicts shape \(32, 5\); \(32, 2\) is expected"),
-        (Broken(lambda x: np.full((len(x), 2), np.nan)), "regressor Broken predicts nan"),
+        (KNeighborsRegressor(), "a fit that takes sample_weight, .*; KNeighborsRegressor does not"),
+        (object(), r"regressor must have fit\(\); object has none"),
+        (Broken(lambda x: np.zeros((len(x), 5))), r"regressor must predict shape \(32, 2\); got shape \(32, 5\)"),
+        (Broken(lambda x: np.full((len(x), 2), np.nan)), "regressor Broken must predict finite numbers; got nan"),
     ],
 )
 def test_regressors_that_are_refused(regressor, message):
@@ -211,5 +214,5 @@ def test_a_fit_that_fails_says_whose():
 
 
 def test_logs_without_a_single_transition():
-    with pytest.raises(DataError, match="no transition whose next state is known; give final_states"):
+    with pytest.raises(DataError, match=r"a transition whose next state is known; they hold none. Give final_states"):
         RegressorModel(Mean()).prepare(problem(5, 1, final=False), anchor="low")

@@ -401,15 +401,39 @@ def states_with(step, value):
 
 
 BAD_LOGS = [
-    (changed(states=states_with(3, -1)), {}, "state -1 is below 0"),
-    (changed(states=states_with(3, 2)), {"n_states": 2}, r"state 2 is in the logs, but n_states is 2.*0\.\.1"),
-    (changed(final_states=np.array([2, 0, 0, 0])), {"n_states": 2}, "state 2 is in the logs, but n_states is 2"),
-    (changed(states=GOOD.states.astype(float)), {}, "one integer state per step; the logs hold float64"),
-    (changed(states=np.stack([GOOD.states] * 2, axis=1)), {}, r"one integer state per step.*shape \(9, 2\)"),
-    (changed(states=None), {}, "one integer state per step; the logs hold none"),
-    (changed(actions=GOOD.actions.astype(str)), {}, "one integer action per step; the logs hold <U"),
-    (changed(actions=GOOD.actions + 1), {"n_actions": 2}, "action 2 is in the logs, but n_actions is 2"),
-    (changed(actions=-GOOD.actions), {}, "action -1 is below 0"),
+    (changed(states=states_with(3, -1)), {}, "states must be numbered from 0 for a table; got -1"),
+    (
+        changed(states=states_with(3, 2)),
+        {"n_states": 2},
+        r"n_states must be at least 3, because the logs hold state 2; got 2",
+    ),
+    (
+        changed(final_states=np.array([2, 0, 0, 0])),
+        {"n_states": 2},
+        "n_states must be at least 3, because the logs hold state 2; got 2",
+    ),
+    (
+        changed(states=GOOD.states.astype(float)),
+        {},
+        "states must be one integer per step for a table; the logs hold float64",
+    ),
+    (
+        changed(states=np.stack([GOOD.states] * 2, axis=1)),
+        {},
+        r"states must be one integer per step for a table.*shape \(9, 2\)",
+    ),
+    (changed(states=None), {}, "states must be one integer per step for a table; the logs hold none"),
+    (
+        changed(actions=GOOD.actions.astype(str)),
+        {},
+        "actions must be one integer per step for a table; the logs hold <U",
+    ),
+    (
+        changed(actions=GOOD.actions + 1),
+        {"n_actions": 2},
+        "n_actions must be at least 3, because the logs hold action 2; got 2",
+    ),
+    (changed(actions=-GOOD.actions), {}, "actions must be numbered from 0 for a table; got -1"),
 ]
 
 
@@ -422,23 +446,23 @@ def test_bad_logs(data, settings, message):
 
 @pytest.mark.parametrize("policy", [None, CallablePolicy(lambda states, actions, t: np.full(len(states), 0.5))])
 def test_logged_only_policy(policy):
-    with pytest.raises(PolicyError, match=r"needs the policy itself \(probs\(states, t\)\)"):
+    with pytest.raises(PolicyError, match=r"must have the policy itself \(probs\(states, t\)\)"):
         TabularModel().prepare(Problem(GOOD, policy), anchor="low")
-    with pytest.raises(PolicyError, match="a policy that lists its probs"):
+    with pytest.raises(PolicyError, match="q_values need a policy with probs"):
         GivenValues(np.zeros((2, 2))).prepare(Problem(GOOD, policy), anchor="low")
 
 
 def test_policy_that_does_not_know_a_state():
-    with pytest.raises(PolicyError, match="state 1 is outside"):
+    with pytest.raises(PolicyError, match=r"state must lie between 0 and 0, .*; got 1"):
         prepared(GOOD, TabularPolicy([[0.5, 0.5]]))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"unseen": "loop"}, "unseen is 'loop'; known: worst, self-loop, terminate"),
-        ({"unseen_reward": np.nan}, "unseen_reward is nan"),
-        ({"unseen_reward": -np.inf}, "unseen_reward is -inf"),
+        ({"unseen": "loop"}, "unseen must be .*; got 'loop'"),
+        ({"unseen_reward": np.nan}, "unseen_reward must be a finite number or None; got nan"),
+        ({"unseen_reward": -np.inf}, "unseen_reward must be a finite number or None; got -inf"),
     ],
 )
 def test_bad_settings(settings, message):
@@ -447,7 +471,7 @@ def test_bad_settings(settings, message):
 
 
 def test_unknown_model():
-    with pytest.raises(TightropeError, match="model is 'tabulra'; known: tabular"):
+    with pytest.raises(TightropeError, match=r"model must be .*; got 'tabulra'"):
         model("tabulra", Problem(GOOD, EVEN))
 
 
@@ -482,22 +506,30 @@ def test_given_values_without_time():
 
 @pytest.mark.parametrize("table", [np.zeros(3), np.zeros((1, 1, 1, 1)), [[np.nan, 0.0]], [[np.inf, 0.0]]])
 def test_bad_tables(table):
-    with pytest.raises(DataError, match=r"q_values has shape .*; finite \(states, actions\)"):
+    with pytest.raises(DataError, match=r"q_values must be finite numbers of shape \(states, actions\)"):
         GivenValues(table)
 
 
 @pytest.mark.parametrize(
     ("shape", "data", "message"),
     [
-        ((2, 2, 2), GOOD, r"shape \(2, 2, 2\); the logs need horizon 3"),
+        ((2, 2, 2), GOOD, r"q_values must cover horizon 3, .*; got shape \(2, 2, 2\)"),
         ((1, 2), GOOD, "states up to 1 and actions up to 1"),
         ((2, 1), GOOD, "states up to 1 and actions up to 1"),
-        ((2, 3), GOOD, "3 actions, the policy 2"),
-        ((2, 2), changed(states=states_with(3, -1)), "state -1 is below 0"),
-        ((2, 2), changed(actions=-GOOD.actions), "action -1 is below 0"),
-        ((2, 2), changed(states=GOOD.states.astype(float)), "one integer state per step; the logs hold float64"),
-        ((2, 2), changed(actions=GOOD.actions.astype(str)), "one integer action per step; the logs hold <U"),
-        ((2, 2), changed(actions=None), "one integer action per step; the logs hold none"),
+        ((2, 3), GOOD, "as many actions as the policy, 2; got 3"),
+        ((2, 2), changed(states=states_with(3, -1)), "states must be numbered from 0 for a table; got -1"),
+        ((2, 2), changed(actions=-GOOD.actions), "actions must be numbered from 0 for a table; got -1"),
+        (
+            (2, 2),
+            changed(states=GOOD.states.astype(float)),
+            "states must be one integer per step for a table; the logs hold float64",
+        ),
+        (
+            (2, 2),
+            changed(actions=GOOD.actions.astype(str)),
+            "actions must be one integer per step for a table; the logs hold <U",
+        ),
+        ((2, 2), changed(actions=None), "actions must be one integer per step for a table; the logs hold none"),
     ],
 )
 def test_tables_that_do_not_fit(shape, data, message):

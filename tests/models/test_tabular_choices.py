@@ -80,9 +80,9 @@ def test_smoothing_is_exempt_from_duplication_and_says_so_by_failing_it():
 
 def test_refusals():
     data = coin([1, 0])
-    with pytest.raises(DataError, match=r"smoothing is -1; a number of pseudo-visits"):
+    with pytest.raises(DataError, match=r"smoothing must be a number of pseudo-visits, .*; got -1"):
         TabularModel(smoothing=-1)
-    with pytest.raises(DataError, match=r"rewards has shape \(1, 1\); finite \(2, 1\) expected"):
+    with pytest.raises(DataError, match=r"rewards must be finite numbers of shape \(2, 1\); got shape \(1, 1\)"):
         value(data, rewards=[[0.0]])
 
 

@@ -110,10 +110,10 @@ def test_bounds_with_either_bootstrap():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_rollouts": 0}, "n_rollouts is 0; a whole number, at least 1"),
-        ({"n_rollouts": 2.5}, r"n_rollouts is 2\.5"),
-        ({"noise": "none"}, 'noise is \'none\'; "frozen" or "fresh"'),
-        ({"seed": -1}, "seed is -1"),
+        ({"n_rollouts": 0}, "n_rollouts must be a whole number, at least 1; got 0"),
+        ({"n_rollouts": 2.5}, r"n_rollouts must be .*; got 2\.5"),
+        ({"noise": "none"}, 'noise must be "frozen" or "fresh"; got .none.'),
+        ({"seed": -1}, "seed must be a whole number .*; got -1"),
     ],
 )
 def test_refusals(settings, message):

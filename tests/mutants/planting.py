@@ -24,7 +24,7 @@ class Mutant:
     """A mistake that somebody could make."""
 
     mistake: str  # in words; no two alike
-    where: str  # Class.method, function or CONSTANT
+    where: str  # Class.method, function or CONSTANT; after "cli/logs.py:" where two files have one of that name
     find: str  # what in it; "": all of it
     put: str  # what to put there
     tests: str  # which tests, or files of tests, must notice; separated by spaces
@@ -50,7 +50,12 @@ class Planted:
 
     path: Path  # within the package
     tree: ast.Module
-    compiled: bool  # whether numba compiles some of it
+    compilers: frozenset[str]  # what may compile functions
+
+    @property
+    def compiled(self) -> bool:
+        """Whether numba compiles some of it."""
+        return _is_compiled(self.tree, self.compilers)
 
     @property
     def source(self) -> str:
@@ -75,13 +80,13 @@ class Package:
         if len(places) != 1:
             raise MisplacedError(self._why(mutant, len(places)))
         tree = ast.parse(self._sources[places[0]])
-        before = ast.dump(tree)
-        for name, node in _named(tree):
-            if name == mutant.where:
-                swap.visit(node)
-        if ast.dump(tree) == before:
+        definitions = [node for name, node in _named(tree) if name == mutant.where.rpartition(":")[2]]
+        before = [ast.dump(node) for node in definitions]
+        for node in definitions:
+            swap.visit(node)
+        if [ast.dump(node) for node in definitions] == before:
             raise MisplacedError(f"{mutant.mistake!r} changes nothing: {mutant.put!r} is what stands there")
-        return Planted(places[0], ast.fix_missing_locations(tree), _is_compiled(tree, self._compilers))
+        return Planted(places[0], ast.fix_missing_locations(tree), self._compilers)
 
     def _why(self, mutant: Mutant, count: int) -> str:
         places = ", ".join(dict.fromkeys(str(path) for path, _ in self._definitions[mutant.where]))
@@ -95,12 +100,12 @@ class Package:
         return {path.relative_to(self.folder): path.read_text(encoding="utf-8") for path in paths}
 
     @cached_property
-    def _compilers(self) -> set[str]:
+    def _compilers(self) -> frozenset[str]:
         """The last names of the modules that use numba, and its own: what they give may compile a function."""
         users = {
             path.stem for path, source in self._sources.items() if "numba" in _imported(ast.parse(source)).values()
         }
-        return users | {"numba"}
+        return frozenset(users | {"numba"})
 
     @cached_property
     def _definitions(self) -> dict[str, list[tuple[Path, Definition]]]:
@@ -109,6 +114,7 @@ class Package:
         for path, source in self._sources.items():
             for name, node in _named(ast.parse(source)):
                 found[name].append((path, node))
+                found[f"{path.as_posix()}:{name}"].append((path, node))
         return found
 
 
@@ -139,6 +145,7 @@ class _Swap(ast.NodeTransformer):
 
     def __init__(self, find: Sequence[ast.AST], put: Sequence[ast.AST]):
         self.find, self.put = [ast.dump(node) for node in find], list(put)
+        self.first = type(find[0]) if find else None  # told apart by their types, most things need no closer look
 
     def count_in(self, definition: Definition) -> int:
         """How many places there are."""
@@ -153,13 +160,13 @@ class _Swap(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _fits(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.expr) and self.find == [ast.dump(node)]
+        return type(node) is self.first and isinstance(node, ast.expr) and self.find == [ast.dump(node)]
 
     def _starts(self, node: ast.AST) -> list[tuple[str, int]]:
         """In which lists of statements the run begins, and where."""
         found = []
         for name, value in ast.iter_fields(node):
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt) and self.first in map(type, value):
                 texts = [ast.dump(one) for one in value]
                 size = len(self.find)
                 found += [(name, k) for k in range(len(texts)) if texts[k : k + size] == self.find]
@@ -188,7 +195,7 @@ def _expression(text: str) -> ast.expr | None:
         return None
 
 
-def _is_compiled(tree: ast.Module, compilers: set[str]) -> bool:
+def _is_compiled(tree: ast.Module, compilers: frozenset[str]) -> bool:
     """Whether a function is decorated with something that comes from a compiler."""
     imported = _imported(tree)
     decorators = [one for node in ast.walk(tree) for one in getattr(node, "decorator_list", ())]

@@ -159,7 +159,7 @@ def test_a_module_edited_after_it_was_imported_is_not_taken_for_the_new_one(tmp_
     rewrite("pieces.py", "2.0", "3.0")(folder)
     done = CliRunner().invoke(app, [*command("mine:coin")[:-3], "other", "--workers", "1"])
     assert done.exit_code == 2
-    assert "the source of mine changed after it was imported here; start Python anew" in done.output
+    assert "the source of mine changed after it was imported here; start Python again" in done.output
     assert not (folder / "other").exists()
 
 
@@ -187,7 +187,9 @@ def test_a_file_that_changes_while_the_study_runs_stops_it(name, tmp_path, monke
 
     monkeypatch.setattr(runner, "run_all", changed)
     role = {"coin": "behavior", "bent": "candidate"}[name]
-    with pytest.raises(StudyError, match=f"{role} changed while the study ran. What is finished belongs to the state"):
+    with pytest.raises(
+        StudyError, match=f"{role} changed while the study ran. The finished trials belong to the earlier state"
+    ):
         runner.run_study(study, tmp_path / "out")
     assert (tmp_path / "out" / runner.JOURNAL).read_bytes().count(b"\n") == 2
     with pytest.raises(StudyError, match="another configuration"):

@@ -1,4 +1,4 @@
-"""Policies of other libraries and by what the user names: importing this package teaches ``as_policy`` to know them."""
+"""Policies of other libraries, and of files and modules that the user names. Importing this package registers them."""
 
 from tightrope.adapters.acting import from_actor
 from tightrope.adapters.functions import StatePolicy, from_function

@@ -1,4 +1,4 @@
-"""Objects that act and say nothing about probabilities: without noise they are deterministic policies."""
+"""Objects that can act but have no probabilities: without noise they are deterministic policies."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class NoiselessActor(Unresolved):
         shown = self._choose(states, t)
         if shown.dtype.kind != "f":
             raise PolicyError(
-                f"{type(self.actor).__name__} acts without noise and returns {shown.dtype}: give it n_actions, how "
-                "many discrete actions there are"
+                f"{type(self.actor).__name__} must have n_actions, the number of discrete actions, because it acts "
+                f"without noise and returns {shown.dtype}"
             )
         return DeterministicControl(self._choose, max(1, shown.size // len(states)))
 
@@ -42,9 +42,6 @@ def from_actor(actor: Any) -> Policy | None:
     if not isinstance(actor, Actor):
         return None
     if actor.noise_width != 0:
-        raise PolicyError(
-            f"{type(actor).__name__} acts with noise but does not say how likely its actions are; give it "
-            "log_prob(states, actions, t)"
-        )
+        raise PolicyError(f"{type(actor).__name__} must have log_prob(states, actions, t), because it acts with noise")
     policy, count = NoiselessActor(actor), getattr(actor, "n_actions", None)
     return policy if count is None else DeterministicPolicy(policy._choose, count)

@@ -1,4 +1,4 @@
-"""d3rlpy: what ``predict`` does, which is without noise; actions there have no probabilities."""
+"""Policies of d3rlpy: ``predict`` acts without noise, and actions have no probabilities."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ def recognise(algo: Any) -> Policy | None:
         return None
     name = type(algo).__name__
     if not any(cls.__name__ == "QLearningAlgoBase" for cls in kinds):
-        raise PolicyError(f"{name} of d3rlpy does not choose by the current state alone; give a Q-learning algorithm")
+        raise PolicyError(
+            f"the algorithm must be one of Q-learning; {name} of d3rlpy does not choose by the current state alone"
+        )
     if getattr(algo, "impl", None) is None:
-        raise PolicyError(f"the {name} is not built: fit it, load its parameters, or call build_with_dataset first")
+        raise PolicyError(f"the {name} must be built first: fit it, load its parameters, or call build_with_dataset")
     shape = algo.impl.observation_shape
 
     def ask(states: Anything) -> Anything:
         if np.prod(shape, dtype=int) != np.prod(states.shape[1:], dtype=int):
             raise PolicyError(
-                f"the {name} observes shape {tuple(shape)}; the logs' states have shape {states.shape[1:]} per step"
+                f"states must have shape {tuple(shape)} per step for the {name}; the logs hold {states.shape[1:]}"
             )
         rows = states.reshape(len(states), *shape)
         return np.asarray(algo.predict(rows.astype(np.float32 if rows.dtype.kind == "f" else rows.dtype)))

@@ -1,4 +1,4 @@
-"""Functions of states alone, told apart by what they return."""
+"""Policies that are functions of the states; what they return shows what kind they are."""
 
 from __future__ import annotations
 
@@ -13,16 +13,23 @@ from tightrope.adapters.outputs import OUTPUTS, Output, Times, as_logits, labell
 from tightrope.adapters.torch_distributions import from_distributions, is_distribution
 from tightrope.base.checks import numbers
 from tightrope.base.errors import PolicyError
+from tightrope.base.names import must_be_one_of
 from tightrope.base.policy import Policy
 from tightrope.base.policy.base import Anything, Array, Unresolved
 
 
 @dataclass(frozen=True, eq=False)
 class StatePolicy(Unresolved):
-    """``function(states, t)`` returns a torch distribution, or a row of numbers per state for actions 0..k-1.
+    """A function of ``(states, t)`` that returns a torch distribution, or one row of numbers per state.
 
-    Rows in [0, 1] that sum to one are probabilities; rows whose exponentials sum to one are log-probabilities; anything
-    else must be declared by ``output`` ("logits"). Every row is held to it.
+    The k numbers of a row belong to the actions 0 to k-1. Rows in [0, 1] that sum to one are probabilities; rows whose
+    exponentials sum to one are log-probabilities; anything else must be declared by ``output``, such as "logits". Every
+    row is checked.
+
+    >>> import numpy as np, tightrope
+    >>> policy = tightrope.StatePolicy(lambda states, t: np.outer(states, [1.0, 0.0]), output="logits")
+    >>> np.exp(policy.log_prob(np.array([0.0, 1.0]), np.array([1, 1]), np.array([0, 0]))).round(3)
+    array([0.5  , 0.269])
     """
 
     function: Callable[[Anything, Times], Any]
@@ -30,7 +37,7 @@ class StatePolicy(Unresolved):
 
     def __post_init__(self) -> None:
         if self.output is not None and self.output not in OUTPUTS:
-            raise PolicyError(f"output is {self.output!r}; one of {', '.join(OUTPUTS)}, or None to be told by the rows")
+            raise PolicyError(must_be_one_of("output", self.output, OUTPUTS, "None"))
 
     def resolve(self, states: Anything, t: Times) -> Policy:
         """The policy as what its answers to these states show it to be."""
@@ -57,13 +64,14 @@ class StatePolicy(Unresolved):
 
     def _table(self, given: Any, states: Anything) -> Array:
         if isinstance(given, tuple):
-            raise PolicyError(f"the policy returned {len(given)} things; a distribution or one array is expected")
+            raise PolicyError(f"the policy must return a distribution or one array; got {len(given)} things")
         if hasattr(given, "detach"):  # a torch tensor, wherever it lies
             given = given.detach().cpu().numpy()
         table = numbers("the policy", given)
         if table.ndim != 2 or len(table) != len(states):
             raise PolicyError(
-                f"the policy returned shape {table.shape} for {len(states)} states; (N, actions) is expected. A policy "
+                f"the policy must return shape (N, actions); got shape {table.shape} for {len(states)} states. A "
+                "policy "
                 "that returns its action is deterministic: DeterministicPolicy(function, n_actions), or "
                 "DeterministicControl(function) for continuous actions"
             )
@@ -87,17 +95,17 @@ def of_states(function: Callable[..., Any], names: list[str]) -> Callable[[Anyth
     if len(names) == 2 and not names[1].startswith("a"):
         return lambda states, t: function(states, t)
     raise PolicyError(
-        f"the policy function takes ({', '.join(names)}); (states), (states, t) or (states, actions, t) is expected"
+        f"the policy function must take (states), (states, t) or (states, actions, t); it takes ({', '.join(names)})"
     )
 
 
 def required(function: Callable[..., Any]) -> list[str] | None:
     """The names of the positional arguments without a default; None where they cannot be known."""
     try:
-        found = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return None
-    if any(one.kind is one.VAR_POSITIONAL for one in found):
+    if any(one.kind is one.VAR_POSITIONAL for one in parameters):
         return None
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [one.name for one in found if one.kind in positional and one.default is one.empty]
+    return [one.name for one in parameters if one.kind in positional and one.default is one.empty]

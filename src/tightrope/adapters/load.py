@@ -32,15 +32,15 @@ def load_policy(
 ) -> Policy:
     """The policy that a file or ``module:object`` names, with noise if ``epsilon`` or ``sigma`` is given.
 
-    ``.zip`` (Stable-Baselines3; ``policy_class`` names its class where it cannot be told), ``.pkl`` and ``.joblib`` run
+    ``.zip`` (Stable-Baselines3; ``policy_class`` names its class if it is unclear), ``.pkl`` and ``.joblib`` run
     code in the file: name only files whose maker you trust. ``onnx_output`` says what an ONNX file's output holds.
     """
-    found = _find(spec, policy_class, onnx_output)
-    return as_policy(found) if epsilon is None and sigma is None else softened(found, epsilon=epsilon, sigma=sigma)
+    policy = _find(spec, policy_class, onnx_output)
+    return as_policy(policy) if epsilon is None and sigma is None else softened(policy, epsilon=epsilon, sigma=sigma)
 
 
 def named_digest(spec: str) -> str:
-    """A hash of what the words name now: the file's bytes, or the module's source with what it imports from its folder.
+    """A hash of what the text names now: the file's bytes, or the module's source and what it imports from its folder.
 
     What a module reads while it is imported is not in its source, only in what the policy then does.
     """
@@ -65,25 +65,25 @@ def _find(spec: str, policy_class: str | None, onnx_output: str | None) -> Any:
     if ":" in spec:
         return load_object(spec)
     raise PolicyError(
-        f"policy is {spec!r}; give a file ({', '.join(FILES)}, file.npz:array) or module:object. A column of the logs "
-        "is read with them: read(..., eval_column=...), then policy=None"
+        f"policy must be a file ({', '.join(FILES)}, file.npz:array) or module:object; got {spec!r}. For a column of "
+        "the logs: read(..., eval_column=...), then policy=None"
     )
 
 
 def is_column(spec: str) -> bool:
-    """Whether the words can only name a column of the logs."""
+    """Whether the text can only be the name of a column of the logs."""
     return not (":" in spec or spec.lower().endswith(FILES))
 
 
 def load_object(spec: str) -> Any:
-    """What ``module:object`` names, looked for here first; importing a module runs its code."""
+    """The object that ``module:object`` names; the current folder comes first. Importing a module runs its code."""
     module, _, name = spec.partition(":")
     if not module or not name:
-        raise PolicyError(f"{spec!r}: give module:object, such as my_policies:candidate")
+        raise PolicyError(f"the name must be module:object, such as my_policies:candidate; got {spec!r}")
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
-        found = importlib.import_module(module)
+        imported = importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever the code in it raises; a script may end the process
         raise PolicyError(
             f"{spec!r}: module {module!r} cannot be imported from here: {type(error).__name__}: {error}"
@@ -91,6 +91,6 @@ def load_object(spec: str) -> Any:
     finally:
         sys.path.remove(here)
     try:
-        return getattr(found, name)
+        return getattr(imported, name)
     except AttributeError as error:
         raise PolicyError(f"{spec!r}: module {module!r} has no {name!r}") from error

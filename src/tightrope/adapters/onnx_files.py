@@ -27,7 +27,7 @@ TYPES: dict[str, Any] = {"tensor(float)": np.float32, "tensor(double)": np.float
 def onnx_policy(path: str | Path, *, output: str | None = None) -> LabelledPolicy:
     """The policy in an ONNX file with one input (N, d) and an output (N, actions), run on the CPU.
 
-    What the output holds is told by its name ("probabilities", "probs", "log_probs", "logits"), or by ``output``: a
+    The name of the output says what it holds ("probabilities", "probs", "log_probs", "logits"), or ``output`` does: a
     kind ("logits"), or "name:kind". Columns are actions 0..k-1; classifiers with a ZipMap bring their own labels.
     """
     runtime = load_extra("onnxruntime", "onnx", f"policy {path}")
@@ -43,7 +43,7 @@ def onnx_policy(path: str | Path, *, output: str | None = None) -> LabelledPolic
         rows = states.reshape(len(states), -1)
         if rows.shape[1] != width:
             raise PolicyError(
-                f"policy {path} takes {width} numbers per state; the logs' states have {rows.shape[1]} (shape "
+                f"states must have {width} numbers each for policy {path}; the logs hold {rows.shape[1]} (shape "
                 f"{states.shape})"
             )
         given, *chosen = session.run(wanted, {session.get_inputs()[0].name: rows.astype(dtype)})
@@ -71,8 +71,8 @@ def _check_input(path: str | Path, session: Any) -> tuple[int, Any]:
         if isinstance(width, int) and not isinstance(count, int):
             return width, TYPES[inputs[0].type]
     raise PolicyError(
-        f"policy {path} takes {_listed(inputs)}; one input of shape (N, d) is expected, N left open (in "
-        "torch.onnx.export: dynamic_axes)"
+        f"policy {path} must take one input of shape (N, d), with N left open (dynamic_axes in torch.onnx.export); "
+        f"it takes {_listed(inputs)}"
     )
 
 
@@ -90,11 +90,11 @@ def _choose(path: str | Path, session: Any, declared: str | None) -> tuple[str, 
         )
     name, _, kind = declared.rpartition(":")
     if kind not in KINDS:
-        raise PolicyError(f"onnx output is {declared!r}; give a kind ({', '.join(KINDS)}) or name:kind")
-    found = [one.name for one in outputs if one.name == name or (not name and one.name not in LABELS)]
-    if len(found) != 1:
-        raise PolicyError(f"policy {path} gives {_listed(outputs)}; which one is meant by {declared!r} is not clear")
-    return found[0], KINDS[kind]
+        raise PolicyError(f"the ONNX output must be a kind ({', '.join(KINDS)}) or name:kind; got {declared!r}")
+    names = [one.name for one in outputs if one.name == name or (not name and one.name not in LABELS)]
+    if len(names) != 1:
+        raise PolicyError(f"the ONNX output must name one of {_listed(outputs)} of policy {path}; got {declared!r}")
+    return names[0], KINDS[kind]
 
 
 def _table(path: str | Path, session: Any, given: Any) -> tuple[Array, list[Any]]:
@@ -105,7 +105,7 @@ def _table(path: str | Path, session: Any, given: Any) -> tuple[Array, list[Any]
     if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind == "f":
         return given.astype(np.float64), list(range(given.shape[1]))
     raise PolicyError(
-        f"policy {path} gives {_listed(session.get_outputs())}; an output of floats of shape (N, actions) is expected"
+        f"policy {path} must give floats of shape (N, actions); it gives {_listed(session.get_outputs())}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What other libraries' policies come down to: scores of labelled actions, or a density of continuous ones."""
+"""The two forms of other libraries' policies: scores of labelled actions, or a density of continuous ones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ class LabelledPolicy(Sampling):
         """Log-probabilities of all labels, (N, k)."""
         table = log_softmax("the policy's scores", numbers("the policy", self.scores(states, t)), states)
         if table.shape[1] != len(self.labels):
-            raise PolicyError(f"the policy gives {table.shape[1]} scores per state for {len(self.labels)} actions")
+            raise PolicyError(
+                f"the policy must give {len(self.labels)} scores per state, one for each action; got {table.shape[1]}"
+            )
         return table
 
     def _log_prob(self, states: Anything, actions: Anything, t: Times) -> Array:
@@ -58,7 +60,7 @@ class LabelledPolicy(Sampling):
             or (actions.dtype.kind not in "iubU")
         ):
             raise PolicyError(
-                f"the policy chooses one of {named} ({self.labels.dtype}) per step; the logs' actions are "
+                f"actions must be one of {named} ({self.labels.dtype}) per step for this policy; the logs hold "
                 f"{actions.dtype} of shape {actions.shape}"
             )
         order = np.argsort(self.labels)
@@ -66,7 +68,7 @@ class LabelledPolicy(Sampling):
         unknown = self.labels[place] != actions
         if unknown.any():
             row = int(np.argmax(unknown))
-            raise PolicyError(f"action {actions[row]} is not among the policy's actions ({named})", row=row)
+            raise PolicyError(f"action must be one of the policy's actions ({named}); got {actions[row]}", row=row)
         return place
 
 
@@ -89,7 +91,7 @@ def labelled(scores: Callable[[Anything, Times], Anything], labels: Any) -> Labe
     if names.dtype.kind == "b" or (names.dtype.kind == "f" and (names % 1 == 0).all()):
         names = names.astype(np.int64)
     if names.ndim != 1 or names.dtype.kind not in "iuU" or len(np.unique(names)) != len(names):
-        raise PolicyError(f"the policy's actions are {labels!r}; different whole numbers or texts are expected")
+        raise PolicyError(f"the policy's actions must be different whole numbers or texts; got {labels!r}")
     if names.dtype.kind == "U" or names.min() < 0 or names.max() >= MOST_NUMBERS:
         return LabelledPolicy(scores, names)
     return NumberedPolicy(scores, names.astype(np.int64))
@@ -107,8 +109,8 @@ class DensityPolicy(Sampling):
         """Log-density of each action, (N,)."""
         if actions.dtype.kind != "f" or actions.size != len(actions) * self.noise_width:
             raise PolicyError(
-                f"the policy's actions are {self.noise_width} floats per step; the logs hold {actions.dtype} of shape "
-                f"{actions.shape}"
+                f"actions must be {self.noise_width} floats per step for this policy; the logs hold {actions.dtype} of "
+                f"shape {actions.shape}"
             )
         return in_chunks(self.density, states, actions.reshape(len(actions), -1).astype(np.float64), t)
 
@@ -120,7 +122,7 @@ class DensityPolicy(Sampling):
 def as_logits(output: Output, table: Array) -> Array:
     """A table (N, k) declared to hold this as logits; refuses rows that are not what was declared."""
     if table.ndim != 2:
-        raise PolicyError(f"the policy returned shape {table.shape}; (N, actions) is expected")
+        raise PolicyError(f"the policy must return shape (N, actions); got shape {table.shape}")
     if output == "logits":
         return table
     row = _first_bad(output, table)
@@ -139,14 +141,14 @@ def as_logits(output: Output, table: Array) -> Array:
 def tell_output(table: Array) -> Output:
     """Whether rows are probabilities or their logarithms; refuses what is neither."""
     if table.ndim != 2:
-        raise PolicyError(f"the policy returned shape {table.shape}; (N, actions) is expected: one row per state")
-    told: tuple[Output, ...] = ("probabilities", "log_probabilities")
-    for output in told:
+        raise PolicyError(f"the policy must return shape (N, actions), one row per state; got shape {table.shape}")
+    outputs: tuple[Output, ...] = ("probabilities", "log_probabilities")
+    for output in outputs:
         if _first_bad(output, table) is None:
             return output
     raise PolicyError(
-        f"the policy returned {table[0]} for a state, which is neither probabilities ({_MEANING['probabilities']}) nor "
-        f"log-probabilities ({_MEANING['log_probabilities']}). If these are logits, say so: "
+        f"the policy must return probabilities ({_MEANING['probabilities']}) or log-probabilities "
+        f"({_MEANING['log_probabilities']}); got {table[0]} for a state. If these are logits, say so: "
         'StatePolicy(function, output="logits")'
     )
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from tightrope.base.errors import PolicyError, TightropeError
 from tightrope.base.extras import load_extra
+from tightrope.base.names import must_be_one_of
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 ARCHIVES = (".zip",)
@@ -45,7 +46,7 @@ def load_pickled(path: Path, policy_class: str | None = None) -> Any:
 
 def _stable_baselines(path: Path, name: str) -> Any:
     if name not in CLASSES:
-        raise PolicyError(f"policy class is {name!r}; known: {', '.join(CLASSES)}")
+        raise PolicyError(must_be_one_of("policy_class", name, CLASSES))
     library = load_extra("stable_baselines3", "sb3", f"policy {path}")
     try:
         return getattr(library, name).load(path, device="cpu")

@@ -1,4 +1,4 @@
-"""Classifiers as scikit-learn makes them: ``predict_proba`` and ``classes_``, pipelines included."""
+"""Classifiers like those of scikit-learn, with ``predict_proba`` and ``classes_``; pipelines too."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def from_classifier(model: Any) -> Policy | None:
         rows = states.reshape(len(states), -1)
         if width is not None and rows.shape[1] != width:
             raise PolicyError(
-                f"the {name} was fitted to {width} features; the logs' states have {rows.shape[1]} (shape "
+                f"states must have {width} features, as the {name} was fitted to; the logs hold {rows.shape[1]} (shape "
                 f"{states.shape})"
             )
         return as_logits("probabilities", numbers("predict_proba", model.predict_proba(rows)))

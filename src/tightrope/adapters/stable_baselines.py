@@ -29,10 +29,12 @@ def recognise(model: Any) -> Policy | None:
     if getattr(model, "get_vec_normalize_env", lambda: None)() is not None:
         raise PolicyError(
             f"the {name} was trained on normalised observations (VecNormalize). If the logs hold normalised ones, give "
-            "model.policy; else a function that normalises first"
+            "model.policy; if not, give a function that normalises first"
         )
     if type(policy).__name__.startswith("Recurrent"):
-        raise PolicyError(f"{name} remembers what came before: its probabilities are no function of the logged state")
+        raise PolicyError(
+            f"{name} remembers earlier steps, so its probabilities do not follow from the logged state alone"
+        )
     if getattr(policy, "use_sde", False):
         raise PolicyError(
             f"{name} was trained with state-dependent exploration (use_sde=True): its noise is held over several "
@@ -46,9 +48,7 @@ def recognise(model: Any) -> Policy | None:
         return DeterministicPolicy(lambda s, t: _predict(policy, s), int(policy.action_space.n))
     if "TD3Policy" in kinds:
         return DeterministicControl(lambda s, t: _predict(policy, s), _width(policy))
-    raise PolicyError(
-        f"{name} is not known here; PPO, A2C, SAC, TD3, DDPG and DQN are. Wrap its probabilities yourself"
-    )
+    raise PolicyError(f"the model must be PPO, A2C, SAC, TD3, DDPG or DQN; got {name}. Wrap its probabilities yourself")
 
 
 def _actor_critic(policy: Any) -> Policy:
@@ -82,8 +82,8 @@ def _gaussian(policy: Any) -> Policy:
         clipped = ((actions == low) | (actions == high)).any(axis=1)
         if clipped.any():
             raise PolicyError(
-                f"a logged action is exactly on the bounds of the policy's action space ({clipped.mean():.0%} are): "
-                "clipped, as predict() does. What was drawn, and its density, is lost; log the actions before clipping",
+                f"a logged action lies exactly on the bounds of the policy's action space ({clipped.mean():.0%} do): "
+                "predict() clipped it, and its density is lost. Log the actions before they are clipped",
                 row=int(np.argmax(clipped)),
             )
         return _normal_log_density(actions, *parts(states))
@@ -159,10 +159,13 @@ def _rows(policy: Any, states: Anything) -> Anything:
     """States in the shape and type of the policy's observations."""
     space = policy.observation_space
     if space.shape is None or type(space).__name__ in ("Dict", "Tuple"):
-        raise PolicyError(f"the policy observes a {type(space).__name__}; logs hold one array of numbers per step")
+        raise PolicyError(
+            "the policy must observe one array of numbers per step, as logs hold it; it observes a "
+            f"{type(space).__name__}"
+        )
     if np.prod(space.shape, dtype=int) != np.prod(states.shape[1:], dtype=int):
         raise PolicyError(
-            f"the policy observes shape {space.shape}; the logs' states have shape {states.shape[1:]} per step"
+            f"states must have shape {space.shape} per step for this policy; the logs hold {states.shape[1:]}"
         )
     return states.reshape(len(states), *space.shape).astype(space.dtype)
 

@@ -23,7 +23,7 @@ _MEMBER = re.compile(r"(.*\.npz):(.*)", re.IGNORECASE | re.DOTALL)  # file.npz:a
 
 
 def is_table(spec: str) -> bool:
-    """Whether the words name a table of probabilities."""
+    """Whether the text names a table of probabilities."""
     return spec.lower().endswith(TABLES) or _MEMBER.fullmatch(spec) is not None
 
 
@@ -44,7 +44,7 @@ def _from_rows(path: Path, table: Any) -> TabularPolicy:
     keys = [name for name in ("t", "state", "action") if name in table.column_names]
     if keys[-2:] != ["state", "action"] or "prob" not in table.column_names:
         raise PolicyError(
-            f"policy {path}: columns state, action, prob (and t, if it changes with time) expected; it has "
+            f"policy {path} must have the columns state, action, prob (and t, if it changes with time); it has "
             f"{', '.join(table.column_names)}"
         )
     index = [table[name].to_numpy() for name in keys]
@@ -58,7 +58,7 @@ def _from_rows(path: Path, table: Any) -> TabularPolicy:
     if math.prod(shape) > LARGEST:
         sizes = ", ".join(f"{size} of {name}" for name, size in zip(keys, shape, strict=True))
         raise PolicyError(
-            f"policy {path}: a table of {sizes} is too large; number actions and times from 0 without gaps"
+            f"policy {path} must number actions and times from 0 without gaps; a table of {sizes} is too large"
         )
     result = np.zeros(shape)
     np.add.at(result, tuple(index), probs)  # a pair given twice makes its row sum to more than one, which is refused
@@ -83,11 +83,11 @@ def _numpy(path: Path, array: str) -> Array:
         ) from error
 
 
-def _member(path: Path, names: list[str], asked: str) -> str:
-    """Which array of an archive is meant."""
+def _member(path: Path, names: list[str], wanted: str) -> str:
+    """The name of the array to read from an archive."""
     if not names:
         raise PolicyError(f"policy {path} holds no arrays")
-    name = asked or ("probs" if "probs" in names else names[0])
-    if name not in names or (len(names) > 1 and not asked and name != "probs"):
-        raise PolicyError(f"policy {path} holds {', '.join(names)}; name one of them: {path}:{names[0]}")
+    name = wanted or ("probs" if "probs" in names else names[0])
+    if name not in names or (len(names) > 1 and not wanted and name != "probs"):
+        raise PolicyError(f"policy {path} holds {', '.join(names)}; choose one, such as {path}:{names[0]}")
     return name

@@ -15,7 +15,7 @@ from tightrope.base.policy.base import Anything, Array
 
 
 def is_distribution(thing: Any) -> bool:
-    """Whether it is a torch distribution; torch is not imported for the question."""
+    """Whether it is a torch distribution, found out without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(thing, torch.distributions.Distribution)
 
@@ -31,8 +31,8 @@ def from_distributions(make: Callable[[Anything, Times], Any], example: Any) -> 
         return labelled(lambda s, t: _two_columns(make(s, t).logits), np.arange(2))
     if example.support.is_discrete:
         raise PolicyError(
-            f"the policy returns a {type(example).__name__}; of distributions over discrete actions Categorical and "
-            "Bernoulli are known"
+            "the policy must return a Categorical or a Bernoulli for discrete actions; it returns a "
+            f"{type(example).__name__}"
         )
     width = _check_batch(example)
     return DensityPolicy(
@@ -48,14 +48,14 @@ def log_density(distribution: Any, actions: Array) -> Array:
     wide = torch.as_tensor(actions).reshape(shape)
     with torch.no_grad():
         try:
-            found = distribution.log_prob(wide)
+            log_probs = distribution.log_prob(wide)
         except RuntimeError:  # matrices of float32 do not multiply with float64
-            found = distribution.log_prob(wide.float())
-    return to_numpy(found).reshape(len(actions))
+            log_probs = distribution.log_prob(wide.float())
+    return to_numpy(log_probs).reshape(len(actions))
 
 
 def quantile(distribution: Any, uniforms: Array) -> Any:
-    """The value that uniforms (N, k) are turned into, of the distribution's shape."""
+    """Draws from the distribution, in its shape, made from uniforms (N, k) by inversion."""
     import torch
     from scipy.special import ndtri
     from torch import distributions as kinds
@@ -77,8 +77,8 @@ def quantile(distribution: Any, uniforms: Array) -> Any:
         return distribution.icdf(torch.as_tensor(uniforms).reshape(shape))
     except NotImplementedError:
         raise PolicyError(
-            f"torch cannot invert a {type(distribution).__name__}, so the policy cannot act in a model; importance "
-            "sampling needs no acting"
+            f"torch cannot invert a {type(distribution).__name__}, so the policy cannot act in a model. Importance "
+            "sampling still works"
         ) from None
 
 
@@ -100,7 +100,7 @@ def _check_batch(distribution: Any) -> int:
     if len(batch) == 2 and batch[1] == 1 and not event:
         return 1
     raise PolicyError(
-        f"the policy returns a {type(distribution).__name__} with batch shape {batch} and event shape {event}: batch "
-        "(N,) is expected, one distribution per state. For independent components wrap it: "
-        "torch.distributions.Independent(distribution, 1)"
+        f"the policy must return one distribution per state, batch shape (N,); it returns a "
+        f"{type(distribution).__name__} with batch shape {batch} and event shape {event}. For independent components "
+        "wrap it: torch.distributions.Independent(distribution, 1)"
     )

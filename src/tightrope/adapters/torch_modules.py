@@ -17,7 +17,7 @@ from tightrope.base.policy.base import Anything
 
 
 def from_module(module: Any) -> Policy | None:
-    """A torch module as a policy; None for anything else. torch is not imported for the question."""
+    """A torch module as a policy; None for anything else. This does not import torch."""
     torch = sys.modules.get("torch")
     return torch_policy(module) if torch is not None and isinstance(module, torch.nn.Module) else None
 
@@ -25,14 +25,14 @@ def from_module(module: Any) -> Policy | None:
 def torch_policy(module: Any, output: Output | None = None) -> StatePolicy:
     """A module of (states) or (states, t): float states as float32 tensors, numbered ones as int64, on its device.
 
-    It is asked in evaluation mode and without gradients, and left in the mode it was in. What it returns is told as for
-    any function (``StatePolicy``); ``output="logits"`` declares logits.
+    It runs in evaluation mode and without gradients, and its mode is restored afterwards. It may return the same as
+    the function of a ``StatePolicy``; ``output="logits"`` declares logits.
     """
     import torch
 
     names = required(module.forward)
     if names is None:
-        raise PolicyError(f"forward of {type(module).__name__} takes *args; (states) or (states, t) is expected")
+        raise PolicyError(f"forward of {type(module).__name__} must take (states) or (states, t); it takes *args")
     ask = of_states(module, names)
 
     def function(states: Anything, t: Times) -> Any:

@@ -21,7 +21,7 @@ def as_array(name: str, value: Any, dtype: Any) -> npt.NDArray[Any] | None:
     try:
         given = np.asarray(value)
         if given.dtype.kind == "c":
-            raise DataError(f"{name} holds complex numbers; give real ones")
+            raise DataError(f"{name} must hold real numbers; got complex ones")
         array = given if dtype is None else given.astype(dtype, copy=False)
     except (TypeError, ValueError) as error:
         if isinstance(error, DataError):
@@ -29,7 +29,7 @@ def as_array(name: str, value: Any, dtype: Any) -> npt.NDArray[Any] | None:
         wanted = "numbers or text" if dtype is None else np.dtype(dtype).name
         raise DataError(f"{name} does not convert to an array of {wanted}: {error}") from error
     if dtype is None and array.dtype.kind not in "iubfUM":
-        raise DataError(f"{name} holds mixed types; give integers, floats or text, one kind for all rows")
+        raise DataError(f"{name} must hold integers, floats or text, the same kind in all rows; got mixed types")
     if dtype in (np.int64, np.bool_) and not np.array_equal(given, array):
         raise DataError(f"{name} must hold {'true or false' if dtype is np.bool_ else 'whole numbers'}; got {given}")
     return read_only(array)
@@ -47,7 +47,7 @@ def as_notes(given: Iterable[Caution]) -> tuple[Caution, ...]:
 def check_offsets(offsets: npt.NDArray[np.int64], n_steps: int) -> None:
     """Refuse offsets that are no partition of the steps."""
     if offsets.ndim != 1 or len(offsets) < 2:
-        raise DataError("the logs hold no episodes: offsets must have at least two entries")
+        raise DataError("offsets must have at least two entries: the logs hold no episodes")
     if offsets[0] != 0 or offsets[-1] != n_steps or (np.diff(offsets) < 1).any():
         raise DataError(
             f"offsets must rise from 0 to the number of steps ({n_steps}), each episode having at least one step; got "
@@ -75,7 +75,7 @@ def check_lengths(
         raise DataError(
             f"episode {episode(first)} stops after step {lengths[first] - 1} without being flagged as terminated, but "
             f"the horizon is {horizon} ({len(cut)} of {len(lengths)} episodes are like this). If they ended for good, "
-            "set the terminated column (or array); if the logger cut them off, say what to do: "
+            "set the terminated column (or array). If the logger cut them off, choose what to do: "
             'incomplete="terminate" (--incomplete terminate) counts what follows as 0, "drop" leaves these episodes '
             "out"
         )

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from tightrope.base.dataset import Array, TrajectoryDataset
 
-KEPT_BYTES = 256 << 20  # fits that are kept, since several estimators ask for the same ones
+KEPT_BYTES = 256 << 20  # size of the fits that are kept, because several estimators need the same ones
 
 
 class PreparedBehavior(Protocol):
@@ -86,7 +86,7 @@ class BehaviorModel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """Fits under rows of weights, each made once as long as there is room to keep it; the oldest make way."""
+    """Fits under rows of weights, kept for the next use while there is room; the oldest are dropped first."""
 
     behavior: PreparedBehavior
     kept: dict[bytes, Array] = field(default_factory=dict)
@@ -94,10 +94,10 @@ class Fits:
     def __call__(self, weights: Array) -> Array:
         """The parameters fitted under weights (n,)."""
         key = hashlib.blake2b(weights.tobytes(), digest_size=16).digest()
-        found = self.kept.get(key)
-        if found is None:
-            found = self.behavior.fit(weights)
-            while self.kept and (len(self.kept) + 1) * found.nbytes > KEPT_BYTES:
+        parameters = self.kept.get(key)
+        if parameters is None:
+            parameters = self.behavior.fit(weights)
+            while self.kept and (len(self.kept) + 1) * parameters.nbytes > KEPT_BYTES:
                 del self.kept[next(iter(self.kept))]
-            self.kept[key] = found
-        return found
+            self.kept[key] = parameters
+        return parameters

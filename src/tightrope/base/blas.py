@@ -1,4 +1,4 @@
-"""BLAS held to one thread while we multiply.
+"""Hold BLAS to one thread during our matrix products.
 
 Our products are of tiles that fit into a cache. A BLAS that spreads each of them over all cores gains little on a
 quiet machine, and waits for the slowest core on a busy one: several times slower beside one other process. One thread
@@ -17,7 +17,7 @@ Debt = tuple[Any, int]  # a library, and how many threads it had
 
 
 class _Held(local):
-    """What one thread has entered."""
+    """The state of one thread."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -25,10 +25,10 @@ class _Held(local):
 
 
 class _OneBlasThread(ContextDecorator):
-    """Entered as often and by as many threads as need be.
+    """A context that may be entered many times and by many threads.
 
     For most libraries the number is one for the process: the first thread inside lowers it, the last one to leave
-    raises it again. Were each to put back what it found, two at a time could leave it at one for good. Libraries that
+    raises it again. If each restored what it saw on entry, two at a time could leave it at one for ever. Libraries that
     keep a number per thread (those on OpenMP, MKL) get back from each thread what that thread took.
     """
 
@@ -80,7 +80,7 @@ def _is_shared(library: Any) -> bool:
 
 
 def _set(library: Any, number: int) -> None:
-    """Set it, whichever thread set it before: threadpoolctl from 3.8 on would else listen to that one alone."""
+    """Set it, whichever thread set it before: threadpoolctl from 3.8 on would otherwise obey only that thread."""
     release = getattr(library, "clear_controlling_thread", lambda force: None)
     release(force=True)
     library.set_num_threads(number)

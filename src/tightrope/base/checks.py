@@ -1,4 +1,4 @@
-"""Checks that arrays and files share: each refuses in one sentence that names the first place where it fails."""
+"""Checks of arrays and files; each error names the first place where the check fails."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def check_unmasked(name: str, values: Any, error: type[TightropeError] = DataErr
 
 
 def numbers(name: str, values: Any, error: type[TightropeError] = PolicyError) -> npt.NDArray[np.float64]:
-    """What somebody else gives or computes, as floats; refuses whatever would lose something on the way there."""
+    """Numbers that the user's code gives, as floats; refuses values that floats cannot hold."""
     check_unmasked(name, values, error)
     try:
         given = np.asarray(values)
         if given.dtype.kind == "O":
-            given = np.asarray(given.tolist())  # the kind of what is in it, where all is of one kind
+            given = np.asarray(given.tolist())  # the type of its values, if they have one type
         if given.dtype.kind not in "iufbO":
             raise error(f"{name} must give {'real ' if given.dtype.kind == 'c' else ''}numbers; got {given.dtype}")
         return given.astype(np.float64, copy=False)
@@ -57,14 +57,14 @@ def numbers(name: str, values: Any, error: type[TightropeError] = PolicyError) -
 
 
 def read_only(array: npt.NDArray[T]) -> npt.NDArray[T]:
-    """A view that cannot be written to, for whoever is handed the array."""
+    """A view of the array that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def lent(array: npt.NDArray[T]) -> npt.NDArray[T]:
-    """The array for somebody else's code: read-only; a copy where torch is loaded, whose tensors would write to it."""
+    """The array for the user's code: read-only, or a copy where torch is loaded, whose tensors could write to it."""
     return array.copy(order="K") if "torch" in sys.modules else read_only(array)
 
 
@@ -75,24 +75,24 @@ def check_finite(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
     bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
     if bad.any():
         step = int(np.argmax(bad))
-        raise DataError(f"{name} is {values[step]} at {where(step)}; it must be a finite number")
+        raise DataError(f"{name} must be a finite number; got {values[step]} at {where(step)}")
 
 
 def check_size(name: str, values: npt.NDArray[Any], where: Where) -> None:
-    """Refuse numbers so large, or all of them so small, that their squares would not be numbers any more."""
+    """Refuse numbers that are so large, or all of them so small, that their squares overflow or vanish."""
     if values.dtype.kind != "f" or not values.size:
         return
     sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
     step = int(np.argmax(sizes))
     if sizes[step] > LARGEST:
         raise DataError(
-            f"{name} is {values[step]} at {where(step)}; beyond ±{LARGEST:g} squares overflow: divide all of them by "
-            "one number, the results are then in that unit"
+            f"{name} must lie within ±{LARGEST:g}, because larger squares overflow; got {values[step]} at "
+            f"{where(step)}. Divide all of them by one number; the results are then in that unit"
         )
     if 0 < sizes[step] < 1 / LARGEST:
         raise DataError(
-            f"{name} is never larger than {sizes[step]:g} (at {where(step)}); below {1 / LARGEST:g} squares vanish: "
-            "multiply all of them by one number, the results are then in that unit"
+            f"{name} must reach {1 / LARGEST:g} somewhere, because smaller squares vanish; the largest is "
+            f"{sizes[step]:g} at {where(step)}. Multiply all of them by one number; the results are then in that unit"
         )
 
 
@@ -113,20 +113,18 @@ def check_log_probs(
         bad |= values == -np.inf
     if bad.any():
         step = int(np.argmax(bad))
-        need = (
-            "a number or -inf" if zero else "finite: the behaviour policy took this action, so its probability is > 0"
-        )
-        raise error(f"{name} is {values[step]} at {where(step)}; it must be {need}")
+        need = "a number or -inf" if zero else "finite, because the behaviour policy took this action"
+        raise error(f"{name} must be {need}; got {values[step]} at {where(step)}")
     if discrete is not False and len(values) and values.max() > ROUNDING:
         step = int(np.argmax(values > ROUNDING))
         raise error(
-            f"{name} is {values[step]:g} at {where(step)}, a probability above 1; only a density of continuous (float) "
-            f"actions may exceed 1{'' if discrete else ', and these logs hold no action column'}"
+            f"{name} must be at most 0, the logarithm of a probability; got {values[step]:g} at {where(step)}. Only a "
+            f"density of continuous (float) actions may exceed 1{'' if discrete else '; these logs hold no actions'}"
         )
 
 
 def check_labels(name: str, values: npt.NDArray[Any] | None, where: Where) -> None:
-    """Text is fine as a label; text that is a number here and a word there is a mix-up."""
+    """Refuse labels of which some are numbers and some are words; either is fine alone."""
     if values is None or values.dtype.kind != "U":
         return
     labels, place = np.unique(values, return_inverse=True)
@@ -135,8 +133,8 @@ def check_labels(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
     if numeric.any() and not numeric.all():
         row = int(np.argmax(numeric != numeric[0]))
         raise DataError(
-            f"{name} holds mixed types: {str(values[0])!r} at {where(0)}, {str(values[row])!r} at {where(row)}; use "
-            "numbers or names, not both"
+            f"{name} must hold either numbers or names, not both; got {str(values[0])!r} at {where(0)} and "
+            f"{str(values[row])!r} at {where(row)}"
         )
 
 
@@ -147,28 +145,30 @@ def declared_range(name: str, value: Any) -> tuple[float, float]:
         low = -np.inf if low is None else float(low)
         high = np.inf if high is None else float(high)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{name} is {value!r}; give a pair (lowest, highest), None for an unknown end") from error
+        raise DataError(
+            f"{name} must be a pair (lowest, highest), with None for an unknown end; got {value!r}"
+        ) from error
     if not low < high:
-        raise DataError(f"{name} is ({low:g}, {high:g}); the lowest must be below the highest")
+        raise DataError(f"{name} must have its lowest number below its highest; got ({low:g}, {high:g})")
     if any(LARGEST < abs(end) < np.inf for end in (low, high)):
-        raise DataError(f"{name} is ({low:g}, {high:g}); an end beyond ±{LARGEST:g} says nothing: leave it None")
+        raise DataError(f"{name} must lie within ±{LARGEST:g}, or have None for an end; got ({low:g}, {high:g})")
     return low, high
 
 
 def whole_horizon(value: Any) -> int:
     """A number of steps."""
     if not is_number(value) or value < 1 or value % 1 != 0:
-        raise DataError(f"horizon is {value!r}; it must be a whole number of steps, at least 1")
+        raise DataError(f"horizon must be a whole number of steps, at least 1; got {value!r}")
     if value > LONGEST:
         raise DataError(
-            f"horizon is {value!r}; at most {LONGEST} steps are handled, since every step has numbers of its own. Give "
-            "the number of steps after which nothing more counts"
+            f"horizon must be at most {LONGEST} steps; got {value!r}. Give the number of steps after which nothing "
+            "more counts"
         )
     return int(value)
 
 
 def accepted(function: Any) -> frozenset[str]:
-    """The names of the arguments that somebody else's function takes; none where it is no function."""
+    """The names of the arguments of a user's function; none if it is not a function."""
     try:
         return frozenset(inspect.signature(function).parameters)
     except (TypeError, ValueError):
@@ -184,7 +184,7 @@ def is_number(value: Any) -> bool:
 
 
 def reads_as_number(text: str) -> bool:
-    """Whether a text is how a number is written."""
+    """Whether a text can be read as a number."""
     try:
         float(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Compilation by numba, kept on disk between runs where that works and done anew where it does not.
+"""Compilation by numba, cached on disk between runs where possible.
 
 Where nothing can be written (a read-only home and package folder), functions are compiled in every process. A cache
-that cannot be read (cut short by a full disk or a kill, or from another version) is made anew.
+that cannot be read (cut short by a full disk or a kill, or from another version) is replaced.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.core.caching import FunctionCache
 
 
 class _ForgivingCache(FunctionCache):  # type: ignore[misc]  # numba has no types
-    """numba's own cache, but what goes wrong with its files costs a compilation and nothing else."""
+    """numba's own cache, except that a problem with its files costs only a compilation."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""What things are, as a hash of their content: files, sources, and objects by the numbers and the code they hold.
+"""Hashes of content: of files, of sources, and of objects by the numbers and the code that they hold.
 
 Two objects that print alike need not be alike: long arrays are shortened in print, and a function's name says nothing
 of its code. What cannot be looked into (compiled objects of other libraries) counts by its type and how it prints.
@@ -41,15 +41,15 @@ def digest(*values: Any) -> str:
 
 def files_digest(paths: Iterable[Path]) -> str:
     """A hash of the files' bytes, in order."""
-    found = hashlib.sha256()
+    total = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
-            found.update(hashlib.file_digest(file, "sha256").digest())
-    return found.hexdigest()[:_DIGITS]
+            total.update(hashlib.file_digest(file, "sha256").digest())
+    return total.hexdigest()[:_DIGITS]
 
 
 def package_digest() -> str:
-    """A hash of all of this library's sources: a version number stands still while they are worked on."""
+    """A hash of all of this library's sources, because the version number does not change with every edit."""
     return files_digest(sorted(Path(__file__).parent.rglob("*.py")))
 
 
@@ -65,7 +65,7 @@ def imported_digest(module: str) -> str:
     """The same of what this process runs: refused where the source was changed after it was imported."""
     now = source_digest(module)
     if _IMPORTED.setdefault(sys.modules[module], now) != now:
-        raise TightropeError(f"the source of {module} changed after it was imported here; start Python anew")
+        raise TightropeError(f"the source of {module} changed after it was imported here; start Python again")
     return now
 
 
@@ -82,8 +82,8 @@ def _neighbours(module: str, file: Path) -> set[Path]:
         finder.import_hook(module)
     except ImportError:  # a script, or a package without an __init__
         return set()
-    files = (getattr(found, "__file__", None) for found in finder.modules.values())
-    return {Path(found) for found in files if found is not None and found.endswith(".py")}
+    files = (getattr(module, "__file__", None) for module in finder.modules.values())
+    return {Path(file) for file in files if file is not None and file.endswith(".py")}
 
 
 class _Walk:

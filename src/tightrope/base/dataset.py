@@ -1,4 +1,4 @@
-"""Logged trajectories: flat arrays with offsets, validated once, padded chunk by chunk in one place."""
+"""Logged episodes as flat arrays with offsets: checked once, and padded to rectangles in one place, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-CHUNK_BYTES = 1 << 20  # what one padded (chunk, horizon) array may take: small enough for the cache
+CHUNK_BYTES = 1 << 20  # the largest size of a padded (chunk, horizon) array: small enough for the cache
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,7 +38,16 @@ class TrajectoryDataset:
     An episode shorter than ``horizon`` must have ended for good (``terminated``): from then on it earns 0 and
     keeps its last importance ratio. One of exactly ``horizon`` steps is complete either way. An episode that the
     logger cut off earlier is refused: nobody knows what it would still have earned (see ``read(incomplete=...)``).
-    Arrays are read-only: a policy or a model that is handed them cannot change the logs.
+    Arrays are read-only, so that a policy or a model cannot change the logs.
+
+    >>> import numpy as np, tightrope
+    >>> logs = tightrope.TrajectoryDataset(
+    ...     offsets=np.array([0, 2, 3]), rewards=np.array([1.0, 0.0, 2.0]), terminated=np.array([True, True]), horizon=2
+    ... )
+    >>> logs
+    <TrajectoryDataset: 2 episodes, 3 steps, horizon 2, discount 1>
+    >>> logs.returns
+    array([1., 2.])
     """
 
     offsets: IntArray  # (n+1,): episode i is steps offsets[i] .. offsets[i+1]-1
@@ -56,10 +65,10 @@ class TrajectoryDataset:
     return_range: tuple[float, float] | None = None  # likewise, of the discounted return
     behavior: Policy | None = None  # the behaviour policy itself, where known
     horizon_declared: bool = True  # False when it is merely the longest episode seen
-    cut: BoolArray | None = None  # (n,): cut off early, and taken to have ended for good; None: no episode was
+    cut: BoolArray | None = None  # (n,): cut off early, and treated as ended for good; None: no episode was cut off
     n_dropped: int = 0  # episodes left out on reading because they were cut off
-    notes: tuple[Caution, ...] = ()  # what was assumed on reading; travels with every result
-    reading: tuple[str, ...] = ()  # which column was taken for what
+    notes: tuple[Caution, ...] = ()  # what was assumed on reading; every result repeats it
+    reading: tuple[str, ...] = ()  # which column was used for what
 
     def __post_init__(self) -> None:
         for name in ("rewards", "behavior_log_probs", "eval_log_probs"):
@@ -127,8 +136,8 @@ class TrajectoryDataset:
     def step_range(self) -> tuple[float, float] | None:
         """The declared reward range, widened to hold the 0 that a step earns after an early end.
 
-        Whether episodes can end early is not asked of the sample: a rare end may not be in it, and what is called exact
-        must not depend on that. Where the lengths are fixed, a declared ``return_range`` says so for IS.
+        The sample does not decide whether episodes can end early: a rare end may not be in it, and an exact bound
+        must not depend on that. If all episodes have the same length, declare a ``return_range``, which IS uses.
         """
         if self.reward_range is None or self.horizon == 1:
             return self.reward_range
@@ -147,7 +156,7 @@ class TrajectoryDataset:
         return low * total, high * total
 
     def where(self, step: int) -> str:
-        """Name a step of the flat arrays the way its owner would: by episode and time."""
+        """The name of a step of the flat arrays: its episode and time."""
         episode = int(np.searchsorted(self.offsets, step, side="right")) - 1
         assert self.episode_ids is not None
         return f"episode {self.episode_ids[episode]}, step {step - int(self.offsets[episode])}"
@@ -158,7 +167,7 @@ class TrajectoryDataset:
         return self.cut is not None and bool(self.cut.any())
 
     def unknown_steps(self, start: int, stop: int) -> BoolArray:
-        """Which steps of episodes start..stop nobody saw, since the logger cut them off: (stop - start, horizon)."""
+        """Which steps of episodes start..stop are unknown because the logger cut them off, (stop - start, horizon)."""
         beyond: BoolArray = np.arange(self.horizon) >= self.lengths[start:stop, None]
         return beyond & (np.zeros((stop - start, 1), bool) if self.cut is None else self.cut[start:stop, None])
 
@@ -169,7 +178,7 @@ class TrajectoryDataset:
         try:
             index = np.arange(self.n_trajectories)[np.asarray(episodes)]
         except IndexError as error:
-            raise DataError(f"no such episodes; positions run from 0 to {self.n_trajectories - 1}: {error}") from error
+            raise DataError(f"episodes must be positions from 0 to {self.n_trajectories - 1}: {error}") from error
         offsets, steps = np.concatenate([[0], np.cumsum(self.lengths[index])]), self.steps_of(index)
 
         def pick(values: npt.NDArray[Any] | None, at: IntArray) -> npt.NDArray[Any] | None:
@@ -195,9 +204,7 @@ class TrajectoryDataset:
 
     def steps_of(self, episodes: IntArray) -> IntArray:
         """Where the steps of the given episodes are, one episode after the other."""
-        lengths = self.lengths[episodes]
-        shift = self.offsets[episodes] - (np.cumsum(lengths) - lengths)
-        return np.repeat(shift, lengths) + np.arange(lengths.sum())
+        return steps_of(self.offsets, episodes)
 
     def pad(self, flat: Array, start: int, stop: int) -> Array:
         """Values of the steps of episodes start..stop as rows (stop - start, horizon), 0 after an episode's end.
@@ -229,7 +236,7 @@ class TrajectoryDataset:
 
     def _check_settings(self) -> None:
         if not is_number(self.discount) or not 0.0 <= self.discount <= 1.0:
-            raise DataError(f"discount is {self.discount!r}; it must be a number in [0, 1]")
+            raise DataError(f"discount must be a number from 0 to 1; got {self.discount!r}")
         object.__setattr__(self, "discount", float(self.discount))
         object.__setattr__(self, "horizon", whole_horizon(self.horizon))
         for name in ("reward_range", "return_range"):
@@ -240,7 +247,7 @@ class TrajectoryDataset:
         for name in ("rewards", "behavior_log_probs", "eval_log_probs", "terminated", "cut", "episode_ids"):
             value = getattr(self, name)
             if value is not None and value.ndim != 1:
-                raise DataError(f"{name} has shape {value.shape}; one number per row is expected")
+                raise DataError(f"{name} must hold one number per row; got shape {value.shape}")
         steps, episodes = self.n_steps, self.n_trajectories
         for name, size in {
             **dict.fromkeys(("behavior_log_probs", "eval_log_probs", "states", "actions"), steps),
@@ -248,7 +255,7 @@ class TrajectoryDataset:
         }.items():
             value = getattr(self, name)
             if value is not None and value.shape[:1] != (size,):
-                raise DataError(f"{name} has shape {value.shape}; {size} rows expected")
+                raise DataError(f"{name} must have {size} rows; got shape {value.shape}")
 
     def _check_values(self) -> None:
         for name in ("rewards", "states", "actions"):
@@ -280,3 +287,10 @@ class TrajectoryDataset:
     def _id(self, episode: int) -> Any:
         assert self.episode_ids is not None
         return self.episode_ids[episode]
+
+
+def steps_of(offsets: IntArray, episodes: IntArray) -> IntArray:
+    """Where the steps of the given episodes are in flat arrays, one episode after the other."""
+    lengths = offsets[1:][episodes] - offsets[:-1][episodes]
+    shift = offsets[:-1][episodes] - (np.cumsum(lengths) - lengths)
+    return np.repeat(shift, lengths) + np.arange(lengths.sum())

@@ -1,4 +1,4 @@
-"""Libraries that only some need: loaded when used, and asked for by name when missing."""
+"""Optional libraries: imported when they are used; an error says how to install a missing one."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Record:
         try:
             return cls.from_dict(json.loads(text))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise TightropeError(f"this is not the JSON of a {cls.__name__}: {error}") from error
+            raise TightropeError(f"the text must be JSON as {cls.__name__}.to_json() writes it: {error}") from error
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

@@ -1,4 +1,4 @@
-"""The question put to the logs: this dataset, that candidate. Estimators are called on it."""
+"""The problem that estimators are called on: a dataset and a candidate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Logs and a candidate policy; what several estimators need of both is computed once."""
+    """Logs and a candidate policy; what several estimators need is computed once."""
 
     dataset: TrajectoryDataset
     policy: Any = None  # None: the logged eval_prob column
@@ -28,7 +28,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not isinstance(self.dataset, TrajectoryDataset):
-            raise DataError(f"dataset is a {type(self.dataset).__name__}; read it first: tightrope.read(...)")
+            kind = type(self.dataset).__name__
+            raise DataError(f"dataset must be a TrajectoryDataset, as tightrope.read(...) makes it; got type {kind}")
         if self.policy is not None:
             known = resolved(as_policy(self.policy), self.dataset.states, self.dataset.times)
             object.__setattr__(self, "policy", known)
@@ -38,7 +39,7 @@ class Problem:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` returns, made once for all that ask with the same key."""
+        """What ``make`` returns, computed once per key."""
         if key not in self._kept:
             self._kept[key] = make()
         kept: T = self._kept[key]
@@ -46,7 +47,7 @@ class Problem:
 
     @cached_property
     def ratios(self) -> Ratios:
-        """Importance ratios of the candidate over the logs; an estimated behaviour policy is that of all of them."""
+        """Importance ratios of the candidate; an estimated behaviour policy is fitted to all logs."""
         return ratios(self.dataset if self.behavior is None else self._estimated, self.policy)
 
     @cached_property

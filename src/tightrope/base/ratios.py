@@ -1,4 +1,4 @@
-"""Importance ratios, in log space throughout: 3^100 is 5e47, and horizons of 10,000 are real.
+"""Importance ratios, always as logarithms: 3^100 is 5e47, and some horizons have 10,000 steps.
 
 ``ratio[:, t]`` is the product of the step ratios of actions 0..t (0-based; the paper's ρ_L with L+1 factors is a slip).
 After an episode's end the ratio stays what it was: a finished episode stays in every later denominator.
@@ -26,7 +26,7 @@ class Ratios:
     eval_log_probs: Array  # (N,)
 
     def log(self, start: int, stop: int) -> Array:
-        """log ρ_t of episodes start..stop, (stop - start, horizon); -inf once the candidate would not have acted so."""
+        """log ρ_t of episodes start..stop, (stop - start, horizon); -inf after an action it never takes."""
         from tightrope.base import kernels
 
         data = self.dataset
@@ -51,10 +51,10 @@ def ratios(dataset: TrajectoryDataset, policy: Any = None) -> Ratios:
     """
     if dataset.behavior_log_probs is None:
         raise DataError(
-            "the logs hold no behaviour probabilities, which importance sampling divides by; add a behavior_prob or "
-            'behavior_log_prob column, name yours: read(..., columns={"behavior_prob": "..."}) (--column '
-            "behavior_prob=...), pass the behaviour policy: read(..., behavior=policy), or have it estimated from the "
-            'logged states and actions: behavior="auto" (--behavior auto)'
+            "the logs hold no behaviour probabilities, and importance sampling divides by them. Add a column "
+            'behavior_prob or behavior_log_prob; or name your column: read(..., columns={"behavior_prob": "..."}) '
+            "(--column behavior_prob=...); or give the behaviour policy: read(..., behavior=policy); or have it "
+            'estimated from the logged states and actions: behavior="auto" (--behavior auto)'
         )
     result = Ratios(dataset, eval_log_probs(dataset, policy))
     zero = np.flatnonzero(np.isneginf(result.log_max))
@@ -72,13 +72,13 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
     if policy is None:
         if dataset.eval_log_probs is None:
             raise PolicyError(
-                "no policy was given and the logs hold no eval_prob column; pass policy=..., or add the candidate's "
+                "policy must be given, because the logs hold no eval_prob column; or add to the logs the candidate's "
                 "probabilities of the logged actions as a column eval_prob or eval_log_prob"
             )
         return dataset.eval_log_probs
     if dataset.states is None or dataset.actions is None:
         missing = "state (or obs_*)" if dataset.states is None else "action (or action_*)"
-        raise PolicyError(f"a policy needs the logged states and actions, and the logs have no {missing} column")
+        raise PolicyError(f"the logs must have a column {missing}, because the policy is asked about logged steps")
     try:
         values = as_policy(policy).log_prob(lent(dataset.states), lent(dataset.actions), lent(dataset.times))
     except PolicyError as error:
@@ -94,8 +94,8 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
     result = numbers("the policy's log_prob", values)
     if result.shape != dataset.rewards.shape:
         raise PolicyError(
-            f"the policy returned log-probabilities of shape {result.shape}; one per step, "
-            f"{dataset.rewards.shape}, expected"
+            f"the policy must return one log-probability per step, shape {dataset.rewards.shape}; got shape "
+            f"{result.shape}"
         )
     name = "the policy's log-probability"
     check_log_probs(name, result, dataset.discrete_actions, dataset.where, zero=True, error=PolicyError)

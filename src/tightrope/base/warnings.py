@@ -14,7 +14,16 @@ Against = Literal["everything", "resampling", "model", "behavior", "bound"]
 
 @dataclass(frozen=True)
 class Caution(Record):
-    """One warning. A bound whose warning speaks against something is not recommended."""
+    """One warning. A bound whose warning speaks against something is not recommended.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> walker = small("walker")
+    >>> logs = walker.logs(30, rng=np.random.default_rng(0))
+    >>> bound = tightrope.lower_bound(logs, walker.candidate, estimator="is", method="hoeffding", max_ratio=200)
+    >>> [caution.code for caution in bound.warnings]
+    ['vacuous']
+    """
 
     code: str  # a key of CODES, or one that a bound of yours chooses
     text: str

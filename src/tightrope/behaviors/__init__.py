@@ -1,4 +1,4 @@
-"""Estimates of the behaviour policy, one small file each, fitted from weighted trajectories. A registry of names."""
+"""Estimates of the behaviour policy, one small file each, fitted from weighted episodes, and their names."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tightrope.base.behavior import BehaviorModel
 from tightrope.base.checks import accepted
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.behaviors.classifier import ClassifierBehavior
 from tightrope.behaviors.gaussian import GaussianRegression
 from tightrope.behaviors.logistic import LogisticBehavior
@@ -22,7 +23,7 @@ BEHAVIORS: dict[str, Callable[[], BehaviorModel]] = {
 
 
 def behavior(chosen: Any, dataset: TrajectoryDataset) -> BehaviorModel | None:
-    """How to estimate the behaviour policy: by name, as it is, or a classifier; None when it is as logged.
+    """How to estimate the behaviour policy: by name, an object, or a classifier; None for the logged probabilities.
 
     "auto" counts numbered states and actions, fits a logistic regression for other states with discrete actions and a
     Gaussian one for continuous actions.
@@ -32,17 +33,20 @@ def behavior(chosen: Any, dataset: TrajectoryDataset) -> BehaviorModel | None:
     if isinstance(chosen, str):
         name = _suited(dataset) if chosen == "auto" else chosen
         if name not in BEHAVIORS:
-            raise TightropeError(f"behavior is {chosen!r}; known: logged, auto, {', '.join(BEHAVIORS)}")
+            known = ("logged", "auto", *BEHAVIORS)
+            raise TightropeError(must_be_one_of("behavior", chosen, known, "a behaviour model", "a classifier"))
         return BEHAVIORS[name]()
     if isinstance(chosen, type):
-        raise TightropeError(f"behavior is the class {chosen.__name__}; give an instance, such as {chosen.__name__}()")
+        raise TightropeError(
+            f"behavior must be an instance, such as {chosen.__name__}(); got the class {chosen.__name__}"
+        )
     if isinstance(chosen, BehaviorModel) and "dataset" in accepted(chosen.prepare):
         return chosen
     if hasattr(chosen, "fit"):
         return ClassifierBehavior(chosen)
     raise TightropeError(
-        f"behavior is a {type(chosen).__name__}; give a name ({', '.join(BEHAVIORS)}), a behaviour model or a "
-        "classifier"
+        f"behavior must be a name ({', '.join(BEHAVIORS)}), a behaviour model or a classifier; got type "
+        f"{type(chosen).__name__}"
     )
 
 

@@ -32,7 +32,9 @@ class ClassifierBehavior:
     def __post_init__(self) -> None:
         kind = type(self.classifier).__name__
         if not hasattr(self.classifier, "predict_proba"):
-            raise TightropeError(f"{kind} has no predict_proba, without which there are no ratios; use one that has")
+            raise TightropeError(
+                f"the classifier must have predict_proba, because ratios need probabilities; {kind} has none"
+            )
         if "sample_weight" not in inspect.signature(self.classifier.fit).parameters:
             raise TightropeError(
                 f"{kind}.fit takes no sample_weight, by which replicates are weighted; use another classifier, such as "
@@ -44,7 +46,7 @@ class ClassifierBehavior:
         levels, choices = discrete_actions(dataset)
         require(len(levels) > 1, f"the logs hold one action only ({levels[0]}): there is no choice to estimate")
         features, names = state_features(dataset, self.features)
-        if names[0] == "1":  # the constant is the classifier's own affair
+        if names[0] == "1":  # the classifier adds its own constant
             features = features[:, 1:]
         return ClassifierFits(_frozen(self.classifier), features, levels, choices, dataset.lengths)
 
@@ -64,7 +66,7 @@ class ClassifierFits:
         per_step = np.repeat(weights, self.lengths)
         used = per_step > 0
         taken, probs = np.unique(self.choices[used]), np.zeros((len(self.choices), len(self.levels)))
-        if len(taken) == 1:  # nothing to tell apart
+        if len(taken) == 1:  # only one action: there is nothing to learn
             probs[:, taken[0]] = 1.0
             return probs.ravel()
         trained = copy.deepcopy(self.classifier)
@@ -73,12 +75,12 @@ class ClassifierFits:
         return probs.ravel()
 
     def log_probs(self, parameters: Array) -> Array:
-        """Of all logged actions, (N,)."""
+        """Log-probabilities of all logged actions, (N,)."""
         with np.errstate(divide="ignore"):
             return np.log(self.probs(parameters)[np.arange(len(self.choices)), self.choices])
 
     def probs(self, parameters: Array) -> Array:
-        """Of all actions at every step, (N, k)."""
+        """Probabilities of all actions at every step, (N, k)."""
         return parameters.reshape(len(self.choices), -1)
 
 

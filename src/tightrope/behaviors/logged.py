@@ -1,4 +1,4 @@
-"""What the logs hold of states and actions, as the estimates of a behaviour policy need them; refused where unfit."""
+"""States and actions of the logs as estimates of a behaviour policy need them; refused where that is impossible."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def logged_states(dataset: TrajectoryDataset) -> Anything:
     states = dataset.states
     if states is None:
         raise DataError(
-            "behaviour policy: it is estimated from the logged states, and the logs have none; add a state column (or "
-            "obs_*), or the logged probabilities as behavior_prob"
+            "behaviour policy: the logs must have a state column (or obs_*) to estimate it from; or add the logged "
+            "probabilities as behavior_prob"
         )
     return states
 
@@ -82,9 +82,9 @@ def state_features(dataset: TrajectoryDataset, given: StateFeatures | None) -> t
 
 
 def _telling(rows: Array) -> IntArray:
-    """The columns that are no constant and no combination of the columns before them: the others change no fit.
+    """The columns that are neither constant nor a combination of earlier columns; the others would not change a fit.
 
-    All of them where there are fewer rows than columns, for then nothing tells which.
+    All of them where there are fewer rows than columns, because then it cannot be known.
     """
     if len(rows) <= rows.shape[1]:
         return np.arange(rows.shape[1])
@@ -100,10 +100,7 @@ def _telling(rows: Array) -> IntArray:
 
 def _actions(dataset: TrajectoryDataset) -> Anything:
     if dataset.actions is None:
-        raise DataError(
-            "behaviour policy: it is estimated from the logged actions, and the logs have none; add an action column "
-            "(or action_*)"
-        )
+        raise DataError("behaviour policy: the logs must have an action column (or action_*) to estimate it from")
     return dataset.actions
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.behaviors.logged import StateFeatures, discrete_actions, require, state_features
 
-RIDGE = 1e-8  # of the mean squared logit: keeps the fit finite where an action is told apart perfectly
+RIDGE = 1e-8  # of the mean squared logit: keeps the fit finite where the features predict an action perfectly
 MOST_STEPS, MOST_HALVINGS = 100, 30
 CONVERGED = 1e-16  # of the Newton decrement, in nats per step; the step taken then squares it once more
 ROUNDING = 1e-14
@@ -69,8 +69,8 @@ class LogisticFit:
     def log_probs(self, parameters: Array) -> Array:
         """Of all logged actions, (N,)."""
         logits = self._logits(parameters)
-        mine = np.where(self.choices > 0, logits[np.arange(len(logits)), self.choices - 1], 0.0)
-        return np.asarray(mine - _log_total(logits))
+        own = np.where(self.choices > 0, logits[np.arange(len(logits)), self.choices - 1], 0.0)
+        return np.asarray(own - _log_total(logits))
 
     def probs(self, parameters: Array) -> Array:
         """Of all actions at every step, (N, k)."""

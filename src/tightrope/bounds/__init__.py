@@ -6,12 +6,15 @@ Every one computes a *lower* bound; an upper bound is the lower bound of the ref
 from __future__ import annotations
 
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.bounds.base import BootstrapBound, ExactBound, Method, ProcessBound
 from tightrope.bounds.exact.anderson import Anderson
 from tightrope.bounds.exact.betting import Betting
+from tightrope.bounds.exact.betting_mixture import BettingMixture
 from tightrope.bounds.exact.cut import CUT
 from tightrope.bounds.exact.empirical_bernstein import EmpiricalBernstein
 from tightrope.bounds.exact.hoeffding import Hoeffding
+from tightrope.bounds.rehearsal.bound import Rehearsed
 from tightrope.bounds.replicates.basic import Basic
 from tightrope.bounds.replicates.bca import BCa
 from tightrope.bounds.replicates.percentile import Percentile
@@ -32,11 +35,12 @@ METHODS: dict[str, Method] = {
         Anderson(),
         CUT(),
         Betting(),
+        BettingMixture(),
     )
 }
 
 
-PROCESS_METHODS: dict[str, ProcessBound] = {Robust.name: Robust()}
+PROCESS_METHODS: dict[str, ProcessBound] = {bound.name: bound for bound in (Robust(), Rehearsed())}
 
 
 def method(chosen: str | Method) -> Method:
@@ -48,10 +52,7 @@ def method(chosen: str | Method) -> Method:
         return known[chosen]
     if isinstance(chosen, (BootstrapBound, ExactBound, ProcessBound)):
         return chosen
-    raise TightropeError(
-        f"method is {chosen!r}; known: {', '.join(known)}, or an object of a class derived from BootstrapBound, "
-        "ExactBound or ProcessBound of tightrope.bounds"
-    )
+    raise TightropeError(must_be_one_of("method", chosen, known, "a bound object"))
 
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "BCa",
     "Basic",
     "Betting",
+    "BettingMixture",
     "BootstrapBound",
     "EmpiricalBernstein",
     "ExactBound",
@@ -69,6 +71,7 @@ __all__ = [
     "Method",
     "Percentile",
     "ProcessBound",
+    "Rehearsed",
     "Robust",
     "StudentT",
     "Studentized",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
-from tightrope.base.records import Bound, Side
+from tightrope.base.records import About, Bound, Side
 from tightrope.base.warnings import Caution
 from tightrope.functional.engines import Replicates
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import SequentialValues, TrajectoryValues
 
 Need = Literal["values", "leave_one_out", "standard_errors"]
 LAST = 100  # the place of a bound whose error rates nobody has measured
@@ -41,7 +41,8 @@ class ExactBound(Protocol):
     """A bound that errs with probability at most delta at every n, whatever the distribution of the values."""
 
     name: ClassVar[str]
-    uses_seed: ClassVar[bool] = False  # whether chance of its own has a say
+    sequential: ClassVar[bool] = False  # whether it takes values that are learned on the way (see ``learns``)
+    uses_seed: ClassVar[bool] = False  # whether its own random numbers have a say
     preference: ClassVar[int] = LAST
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
@@ -49,15 +50,27 @@ class ExactBound(Protocol):
         ...
 
 
-@runtime_checkable
-class ProcessBound(Protocol):
-    """A bound over all processes that the logs leave possible; it says itself what it guarantees."""
+class SequentialBound(Protocol):
+    """An exact bound that also takes values which are learned on the way."""
 
     name: ClassVar[str]
+    sequential: ClassVar[bool]
+
+    def lower(self, sample: SequentialValues, *, delta: float, seed: int) -> float:
+        """A lower bound on the mean of values, each of which lies above its tether."""
+        ...
+
+
+@runtime_checkable
+class ProcessBound(Protocol):
+    """A bound that looks at the whole process, not at replicates or values; it says itself what it guarantees."""
+
+    name: ClassVar[str]
+    of: ClassVar[str]  # the estimator whose value it bounds
     preference: ClassVar[int] = LAST
 
-    def bound(self, problem: Problem, *, confidence: float, side: Side) -> Bound:
-        """The bound on the candidate's value."""
+    def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
+        """The bound on the candidate's value, or on its gain; refuses what it cannot bound."""
         ...
 
 
@@ -67,6 +80,11 @@ Method = BootstrapBound | ExactBound | ProcessBound
 def is_exact(method: Method) -> bool:
     """Whether a bound needs independent values rather than replicates."""
     return isinstance(method, ExactBound)
+
+
+def learns(method: ExactBound) -> TypeGuard[SequentialBound]:
+    """Whether an exact bound takes values that are learned on the way."""
+    return method.sequential
 
 
 def rank(delta: float, n_resamples: int) -> int:

@@ -17,7 +17,7 @@ from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, PolicyError
 from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
-from tightrope.base.records import Bound, Guarantee, Side
+from tightrope.base.records import About, Bound, Guarantee, Side
 from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.base import ProcessBound
 from tightrope.bounds.model_bias.finite_model import Counts, count, logged_states, renumbered
@@ -37,10 +37,13 @@ class Robust(ProcessBound):
     """
 
     name: ClassVar[str] = "robust"
+    of: ClassVar[str] = "mb"
     preference: ClassVar[int] = 4
 
-    def bound(self, problem: Problem, *, confidence: float, side: Side) -> Bound:
+    def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
         """The bound on the candidate's value."""
+        if about == "gain":
+            raise BoundError("robust bounds a value, not a gain; use tdr with betting for an exact bound on the gain")
         data = problem.dataset
         if not has_tabular(problem):
             raise PolicyError("robust needs integer states and actions and a policy that lists its probabilities")

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Heavy modules are imported inside the commands."""
+"""The command line: it parses, calls and prints. The commands import heavy modules themselves, when they run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+import tightrope
 from tightrope.cli.domains import demo, truth
 from tightrope.cli.logs import evaluate, inspect
 from tightrope.cli.shared import BAD_INPUT, EXITS, NO_ANSWER
@@ -24,11 +25,9 @@ for command in (evaluate, inspect, demo, coverage, reproduce, truth):
     app.command(epilog=EXITS)(command)
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
-
-        say(f"tightrope {version('tightrope')}")
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"tightrope {tightrope.__version__}")
         raise typer.Exit
 
 

@@ -19,7 +19,7 @@ def demo(
     save: Annotated[Path | None, typer.Option(help="Also write the logs here (.parquet or .csv).")] = None,
     json: Json = False,
 ) -> None:
-    """Bounds on logs made on the spot, with the true value beside them."""
+    """Make logs, compute bounds on them, and show the true value beside the bounds."""
     with errors():
         import numpy as np
 
@@ -35,7 +35,7 @@ def demo(
             say(f"{chosen.name}: {chosen.about}.")
         with progress_bar("resampling") as progress:
             result = tightrope.evaluate(
-                dataset, chosen.candidate, rng=seed, true_value=chosen.true_value, progress=progress
+                dataset, chosen.candidate, seed=seed, true_value=chosen.true_value, progress=progress
             )
     show(result, json)
     if save is not None:
@@ -59,7 +59,7 @@ def demo(
 
 
 def _show_situations(seed: int) -> None:
-    """What is advised where different answers are called for, beside the truth."""
+    """Show the advice in situations that need different answers, beside the truth."""
     import numpy as np
 
     import tightrope
@@ -76,13 +76,13 @@ def _show_situations(seed: int) -> None:
 
 
 def truth(
-    domain: Annotated[str, typer.Argument(help="mountain-car, cliff-world, ...; an unknown name lists all.")],
+    domain: Annotated[str, typer.Argument(help="mountain-car, cliff-world, ...; an unknown name gives a list of all.")],
     rollouts: Annotated[int, typer.Option(help="Episodes of each policy, where there is no exact value.")] = 100_000,
     seed: SeedOption = 0,
     draw: Annotated[Path | None, typer.Option(help="Also draw the domain (.png, .pdf or .svg).")] = None,
     json: Json = False,
 ) -> None:
-    """What both policies of a domain are truly worth, computed anew, and every number of the domain."""
+    """Compute the true values of both policies of a domain, and show every number of the domain."""
     with errors():
         import tightrope.domains
         from tightrope.domains.truth import truth as compute
@@ -94,15 +94,15 @@ def truth(
 
             drawn = drawing(chosen, draw, seed=seed)  # written last: a full disk must not cost the answer
         with progress_bar("rolling out") as progress:
-            found = compute(chosen, rollouts=rollouts, seed=seed, progress=progress)
+            values = compute(chosen, rollouts=rollouts, seed=seed, progress=progress)
     from tightrope.report.truth import truth_record, truth_table
 
     if json:
         import json as encoder
 
-        say(encoder.dumps(truth_record(chosen, found)))
+        say(encoder.dumps(truth_record(chosen, values)))
     else:
-        console().print(truth_table(chosen, found))
+        console().print(truth_table(chosen, values))
     if drawn is not None:
         with errors():
             drawn()

@@ -59,7 +59,7 @@ def evaluate(
     ] = "auto",
     behavior: BehaviorOption = "logged",
     side: Annotated[Literal["lower", "upper", "both"], typer.Option(help="Which bounds.")] = "lower",
-    strict: Annotated[bool, typer.Option("--strict", help="Believe exact bounds alone.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Believe exact bounds only.")] = False,
     confidence: Confidence = 0.95,
     discount: Discount = 1.0,
     horizon: Horizon = None,
@@ -75,11 +75,13 @@ def evaluate(
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     threshold: Annotated[
-        float | None, typer.Option(help="Say whether the value exceeds this; bounds both sides.")
+        float | None, typer.Option(help="Say whether the value exceeds this number; computes both sides.")
     ] = None,
     baseline: Annotated[
         Literal["behavior"] | None,
-        typer.Option(help="Say whether the candidate gains on the policy that made the logs, by a paired difference."),
+        typer.Option(
+            help="Say whether the candidate is better than the policy that made the logs, by their paired difference."
+        ),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a report here, one HTML page.")] = None,
     json: Json = False,
@@ -107,7 +109,7 @@ def evaluate(
                 strict=strict,
                 confidence=confidence,
                 n_resamples=n_resamples,
-                rng=seed,
+                seed=seed,
                 max_ratio=max_ratio,
                 threshold=threshold,
                 baseline=baseline,
@@ -150,24 +152,24 @@ def inspect(
         candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
         dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
         summary = summarize(dataset)
-        asked = candidate is not None or dataset.eval_log_probs is not None
+        has_candidate = candidate is not None or dataset.eval_log_probs is not None
         chosen = find_behavior(load_object(behavior) if ":" in behavior else behavior, dataset)
         with failing():
             problem = Problem(dataset, candidate, chosen)
-            found, check = (overlap(problem), check_behavior(problem)) if asked else (None, None)
+            overlaps, check = (overlap(problem), check_behavior(problem)) if has_candidate else (None, None)
     if json:
         import json as encoder
 
-        parts = {"summary": summary, "overlap": found, "behavior_check": check}
+        parts = {"summary": summary, "overlap": overlaps, "behavior_check": check}
         say(encoder.dumps({name: part.to_dict() if part else None for name, part in parts.items()}))
         return
     from tightrope.report.table import summary_table
 
-    console().print(summary_table(summary, found, check))
+    console().print(summary_table(summary, overlaps, check))
 
 
 def _with_origin(result: Evaluation, logs: Path) -> Evaluation:
-    """The result with the command as typed and the file it read."""
+    """The result, with the command as it was typed and the file that it read."""
     import shlex
     from dataclasses import replace
 
@@ -222,12 +224,12 @@ def _candidate(
     if policy is None or is_column(policy):
         if (epsilon, sigma, policy_class, onnx_output) != (None, None, None, None):
             raise PolicyError(
-                "--epsilon, --sigma, --policy-class and --onnx-output are for a policy in a file or module; a column "
-                "of the logs holds the probabilities themselves"
+                "--epsilon, --sigma, --policy-class and --onnx-output need a policy in a file or module; a column of "
+                "the logs already holds the probabilities"
             )
         return None
     if runs_code(policy):
-        say(f"policy: loading {policy} runs code in it; name only files whose maker you trust", err=True)
+        say(f"policy: loading {policy} runs the code in it; name only files whose maker you trust", err=True)
     return load_policy(
         policy,
         epsilon=epsilon,
@@ -238,13 +240,13 @@ def _candidate(
 
 
 def _column_map(given: list[str]) -> dict[str, str | list[str] | None]:
-    """ROLE=NAME pairs; several names for one role with commas, none for no such column."""
+    """The column map from ROLE=NAME pairs: several names with commas; no name if there is no such column."""
     from tightrope.base.errors import DataError
 
     result: dict[str, str | list[str] | None] = {}
     for text in given:
         role, equals, name = text.partition("=")
         if not equals or role in result:
-            raise DataError(f"--column is {text!r}; give ROLE=NAME, each role once, such as behavior_prob=p")
+            raise DataError(f"--column must be ROLE=NAME, each role once, such as behavior_prob=p; got {text!r}")
         result[role] = name.split(",") if "," in name else name or None
     return result

@@ -1,4 +1,4 @@
-"""Options that several commands take."""
+"""The options that several commands have."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ PolicyOption = Annotated[
     ),
 ]
 PolicyClass = Annotated[
-    str | None, typer.Option(help="The class of a .zip policy (PPO, A2C, SAC, TD3, DDPG, DQN), if it cannot be told.")
+    str | None,
+    typer.Option(help="The class of a .zip policy (PPO, A2C, SAC, TD3, DDPG, DQN), if unclear."),
 ]
 Epsilon = Annotated[
     float | None, typer.Option(help="The candidate acts at random with this probability (discrete actions).")
@@ -43,26 +44,26 @@ BehaviorOption = Annotated[
         "gaussian, or module:object (a behaviour model or a classifier)."
     ),
 ]
-Discount = Annotated[float, typer.Option(help="γ: what a reward one step later is worth.")]
-Horizon = Annotated[int | None, typer.Option(help="Steps that count. Default: the longest episode.")]
+Discount = Annotated[float, typer.Option(help="γ, the factor by which a reward one step later counts less.")]
+Horizon = Annotated[int | None, typer.Option(help="How many steps count. Default: the longest episode.")]
 RewardRange = Annotated[
     tuple[float, float] | None, typer.Option(help="Lowest and highest possible reward of a step (may be -inf, inf).")
 ]
 ReturnRange = Annotated[tuple[float, float] | None, typer.Option(help="Lowest and highest possible return.")]
 Incomplete = Annotated[
     Literal["error", "terminate", "drop"],
-    typer.Option(help="Episodes shorter than the horizon and not flagged as terminated."),
+    typer.Option(help="What to do with an episode that is shorter than the horizon and not flagged as terminated."),
 ]
 ColumnOption = Annotated[
     list[str] | None,
     typer.Option(
         "--column",
-        help="Which column is what, where its name does not say: ROLE=NAME, such as behavior_prob=p or state=age,dose; "
-        "ROLE= for none. Repeat for several.",
+        help="Which column plays which role: ROLE=NAME, such as behavior_prob=p or state=age,dose; ROLE= if there is "
+        "none. Repeat for several.",
     ),
 ]
-OneStep = Annotated[bool, typer.Option("--one-step", help="Every row is an episode of its own (a bandit's logs).")]
+OneStep = Annotated[bool, typer.Option("--one-step", help="Every row is an episode (logs of a bandit).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Confidence = Annotated[float, typer.Option(help="Of each bound, in (0.5, 1).")]
+Confidence = Annotated[float, typer.Option(help="The confidence of each bound, between 0.5 and 1.")]
 Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.")]
-SeedOption = Annotated[int, typer.Option(help="One seed gives the same numbers.")]
+SeedOption = Annotated[int, typer.Option(help="The same seed gives the same numbers.")]

@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, errors as one line, results printed, a bar."""
+"""What all commands share: exit codes, errors in one line, printing of results, and a progress bar."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXITS = "Exit codes: 0 answered; 2 bad input or arguments, nothing was written; 
 
 @contextmanager
 def errors() -> Iterator[None]:
-    """Our own errors become one line on stderr; anything else is a bug and keeps its traceback."""
+    """Print our own errors in one line on stderr; any other error is a bug and keeps its traceback."""
     from tightrope.base.errors import NoOverlapError, TightropeError
 
     try:
@@ -30,7 +30,10 @@ def errors() -> Iterator[None]:
         say(f"error: {error}", err=True)
         raise typer.Exit(NO_ANSWER if isinstance(error, NoOverlapError) else BAD_INPUT) from None
     except MemoryError as error:
-        say(f"error: there is not enough memory: {error}; ask for less, or use a larger machine", err=True)
+        say(
+            f"error: there is not enough memory: {error}; use fewer resamples, or a larger machine",
+            err=True,
+        )
         raise typer.Exit(BAD_INPUT) from None
 
 
@@ -45,14 +48,14 @@ def show(result: Evaluation, json: bool) -> None:
 
 
 def leave(result: Evaluation) -> None:
-    """Leave with the code that says whether there is an answer."""
-    if not result.believe:
+    """Exit with the code that says whether there is an answer."""
+    if not result.believed:
         raise typer.Exit(NO_ANSWER)
 
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress | None]:
-    """A bar on stderr while there is someone to see it."""
+    """A progress bar on stderr, if that is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

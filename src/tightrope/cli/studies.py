@@ -15,31 +15,37 @@ SIZES = (20, 200)
 
 def coverage(
     domain: Annotated[
-        str | None, typer.Argument(help="A domain by name; leave it out and give --env for a simulator of your own.")
+        str | None, typer.Argument(help="The name of a domain; or leave it out and give --env for your own simulator.")
     ] = None,
     n: Annotated[list[int] | None, typer.Option(help="Episodes per data set; repeat. Default: 20 and 200.")] = None,
     trials: Annotated[int, typer.Option(help="Data sets per size.")] = 400,
     estimator: Annotated[list[str] | None, typer.Option(help="As in evaluate; repeat. Default: all.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="As in evaluate; repeat.")] = None,
     side: Annotated[Literal["lower", "upper", "both"], typer.Option(help="Which bounds.")] = "lower",
-    confidence: Annotated[float, typer.Option(help="Of each bound, in (0.5, 1).")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="The confidence of each bound, between 0.5 and 1.")] = 0.95,
     n_resamples: Annotated[int, typer.Option(help="Bootstrap replicates.")] = 2000,
-    seed: Annotated[int, typer.Option(help="One seed gives the same numbers.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: one per core.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the results; a stopped run goes on there.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; the same command continues a run that was stopped.")
+    ] = None,
     env: Annotated[str | None, typer.Option(help="A Gymnasium environment: its id, or module:id.")] = None,
     behavior: Annotated[
-        str | None, typer.Option(help="With --env: the policy that makes the logs, module:object or a table.")
+        str | None, typer.Option(help="With --env: the policy that makes the logs, as module:object or a table.")
     ] = None,
     candidate: Annotated[str | None, typer.Option(help="With --env: the policy to evaluate.")] = None,
-    horizon: Annotated[int | None, typer.Option(help="With --env: steps that count. Default: its own limit.")] = None,
+    horizon: Annotated[
+        int | None, typer.Option(help="With --env: how many steps count. Default: the environment's own limit.")
+    ] = None,
     discount: Annotated[float, typer.Option(help="With --env: γ.")] = 1.0,
     reward_range: Annotated[
         tuple[float, float] | None, typer.Option(help="With --env: lowest and highest reward of a step.")
     ] = None,
-    truth_rollouts: Annotated[int, typer.Option(help="With --env: episodes of the candidate for its value.")] = 10_000,
+    truth_rollouts: Annotated[
+        int, typer.Option(help="With --env: episodes that measure the candidate's true value.")
+    ] = 10_000,
 ) -> None:
-    """Measure how often the bounds are wrong, on a domain whose value is known or on a simulator of your own."""
+    """Measure how often the bounds are wrong, on a domain whose value is known or on your own simulator."""
     with errors():
         from tightrope.base.errors import StudyError
         from tightrope.domains import DOMAINS
@@ -49,7 +55,7 @@ def coverage(
         chosen: Any = domain
         if env is not None and domain is None:
             if behavior is None or candidate is None:
-                raise StudyError("--env needs --behavior and --candidate: the policy of the logs and the one to judge")
+                raise StudyError("--env needs --behavior (the policy that makes the logs) and --candidate")
             chosen = UserDomain(env, behavior, candidate, horizon, discount, truth_rollouts, reward_range, seed)
         elif domain is None or env is not None:
             raise StudyError(f"give either a domain ({', '.join(DOMAINS)}) or --env")
@@ -74,11 +80,13 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="A few minutes: fewer data sets, sizes and replicates.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder of results; a stopped run goes on there.")] = Path("reproduction"),
+    out: Annotated[
+        Path, typer.Option(help="Folder of the results; the same command continues a run that was stopped.")
+    ] = Path("reproduction"),
     page: Annotated[Path | None, typer.Option(help="Where the page goes. Default: OUT/reproduction.md.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: one per core.")] = None,
 ) -> None:
-    """Run the experiments of "Bootstrapping with Models", draw its figures, and say which of its claims came out."""
+    """Run the experiments of "Bootstrapping with Models", draw its figures, and say which of its claims hold."""
     with errors():
         from tightrope.studies.reproduce import reproduce as run
         from tightrope.studies.table import findings_table
@@ -89,7 +97,7 @@ def reproduce(
 
 
 def _run(study: Any, folder: Path, workers: int | None) -> None:
-    """Run it, and print what came out."""
+    """Run a study and print its results."""
     from tightrope.studies.runner import run_study
     from tightrope.studies.summary import read_results, summarize_results
     from tightrope.studies.table import study_table

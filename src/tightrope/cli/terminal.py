@@ -1,6 +1,6 @@
-"""What reaches a terminal: no control characters but our own colours, and nothing that its encoding cannot show.
+"""Printing to a terminal: no control characters except our own colours, and nothing that its encoding cannot show.
 
-Names of columns, episodes, files and policies come from others. Every command prints by ``say`` and ``console``.
+Names of columns, episodes, files and policies come from strangers. Every command prints with ``say`` and ``console``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tightrope.base.errors import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-WORDS = {  # what signs of ours become where the encoding lacks them: a bound must not lose its direction
+WORDS = {  # what our signs become where the encoding lacks them: a bound must not lose its direction
     "≥": ">=",
     "≤": "<=",
     "±": "+/-",
@@ -37,7 +37,7 @@ WORDS = {  # what signs of ours become where the encoding lacks them: a bound mu
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a line, on stderr if asked."""
+    """Print a line, to stdout or (``err``) to stderr."""
     typer.echo(visible(text), err=err)
 
 
@@ -55,7 +55,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 class Commands(TyperGroup):
-    """The group of all commands, started with streams that take any text."""
+    """The group of all commands, with streams that accept any text."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Run a command; a stream that cannot be written to is an error in one line."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.domains.base import Domain, Process
 from tightrope.domains.cliff_world import CliffWorld
 from tightrope.domains.episodes import mean_return, simulate
@@ -28,7 +29,7 @@ DOMAINS: dict[str, Callable[[], Domain]] = {
 def domain(name: str) -> Domain:
     """A domain by name."""
     if name not in DOMAINS:
-        raise TightropeError(f"domain is {name!r}; known: {', '.join(DOMAINS)}")
+        raise TightropeError(must_be_one_of("domain", name, DOMAINS))
     return DOMAINS[name]()
 
 

@@ -1,4 +1,4 @@
-"""What a domain is: a process to log, two policies, and what the candidate is truly worth."""
+"""What a domain is: a process to log, two policies, and the candidate's true value."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Domain(Protocol):
 
     @property
     def true_value(self) -> float:
-        """What the candidate is worth."""
+        """The candidate's value."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class Domain(Protocol):
 
     @property
     def behavior_value(self) -> float:
-        """What the behaviour policy is worth."""
+        """The behaviour policy's value."""
         ...
 
     @property
@@ -81,7 +81,7 @@ class Domain(Protocol):
 
     @property
     def max_ratio(self) -> float | None:
-        """No cumulative importance ratio can exceed it; None where there is no such number."""
+        """A number that no cumulative importance ratio exceeds; None if there is none."""
         ...
 
     def logs(self, n: int, *, rng: np.random.Generator) -> TrajectoryDataset:

@@ -58,7 +58,7 @@ class DomainEnv(gymnasium.Env[Any, Any]):
 
 
 class DomainVectorEnv(VectorEnv[Any, Any, Any]):
-    """Many episodes side by side; one that is over starts anew with the next step, whose action is not used."""
+    """Many episodes side by side; one that is over starts again at the next step, whose action is not used."""
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 

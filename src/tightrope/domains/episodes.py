@@ -30,7 +30,7 @@ def simulate(
 ) -> TrajectoryDataset:
     """Logs of n episodes under ``policy``, with the state after every last step."""
     if n < 1:
-        raise TightropeError(f"n is {n}; at least one episode is needed")
+        raise TightropeError(f"n must be at least 1 episode; got {n}")
     flat, ended = _record(process, policy, n, rng)
     offsets = np.append(np.flatnonzero(flat["t"] == 0), len(flat["t"]))
     last = offsets[1:] - 1
@@ -80,7 +80,7 @@ def mean_return(
 ) -> tuple[float, float]:
     """The mean return of n episodes and its standard error."""
     if n < 2:
-        raise TightropeError(f"rollouts is {n}; at least 2 are needed for a standard error")
+        raise TightropeError(f"rollouts must be at least 2, for a standard error; got {n}")
     parts = []
     for first in range(0, n, BLOCK):
         parts.append(simulate(process, policy, min(BLOCK, n - first), rng=rng).returns)

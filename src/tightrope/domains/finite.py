@@ -36,7 +36,7 @@ class FiniteMDP:
             or len(self.start_probs) != shape[0]
         ):
             raise TightropeError(
-                f"transition_probs has shape {shape}, rewards {self.rewards.shape}; (S, A, S+1) expected"
+                f"transition_probs and rewards must have shape (S, A, S+1); got {shape} and {self.rewards.shape}"
             )
         check_probs("transition_probs", self.transition_probs)
         check_probs("start_probs", self.start_probs[None])

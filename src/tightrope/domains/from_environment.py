@@ -41,13 +41,13 @@ class EnvironmentDomain:
 
     def __post_init__(self) -> None:
         if self.horizon < 1:
-            raise TightropeError(f"horizon is {self.horizon}; it must be at least 1")
+            raise TightropeError(f"horizon must be at least 1; got {self.horizon}")
         if self.truth_rollouts < 2:
-            raise TightropeError(f"truth_rollouts is {self.truth_rollouts}; a standard error needs at least 2")
+            raise TightropeError(f"truth_rollouts must be at least 2, for a standard error; got {self.truth_rollouts}")
         object.__setattr__(self, "_vectors", {})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Sent to other processes as it was made, without the environments."""
+        """The state for other processes: the arguments, without the environments."""
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     @property
@@ -85,7 +85,7 @@ class EnvironmentDomain:
         return self._behavior_truth[1]
 
     def configuration(self) -> dict[str, Any]:
-        """What was stepped and how."""
+        """The numbers of the domain."""
         behavior, candidate = self.names
         return {
             "environment": self.environment,
@@ -176,7 +176,7 @@ class EnvironmentDomain:
             try:
                 made[width] = gymnasium.make_vec(self.environment, num_envs=width)
             except (gymnasium.error.Error, ImportError) as error:
-                raise TightropeError(f"environment is {self.environment!r}: {error}") from error
+                raise TightropeError(f"environment {self.environment!r} cannot be made: {error}") from error
         return made[width]
 
     def _shows_last(self, width: int) -> bool:
@@ -188,8 +188,8 @@ class EnvironmentDomain:
         """One number or one row of numbers per environment."""
         if not isinstance(observed, np.ndarray) or observed.dtype.kind not in "iuf":
             raise TightropeError(
-                f"{self.environment} observes {type(observed).__name__}; numbers or rows of numbers are needed: wrap "
-                "it in gymnasium.wrappers.FlattenObservation and register that"
+                f"{self.environment} must observe numbers or rows of numbers; it observes "
+                f"{type(observed).__name__}. Wrap it in gymnasium.wrappers.FlattenObservation and register that"
             )
         if observed.dtype.kind in "iu" and observed.ndim == 1:
             return observed.astype(np.int64)
@@ -214,10 +214,10 @@ def longest_episode(environment: str) -> int | None:
 
 def environment_digest(environment: str) -> str:
     """A hash of how the environment was registered, its arguments among it, and of the source of what makes it."""
-    found = _specification(environment)
-    made = [one for one in (found.entry_point, found.vector_entry_point) if one is not None]
+    specification = _specification(environment)
+    made = [one for one in (specification.entry_point, specification.vector_entry_point) if one is not None]
     sources = [imported_digest(one.partition(":")[0] if isinstance(one, str) else one.__module__) for one in made]
-    return digest(found, sources)
+    return digest(specification, sources)
 
 
 def _specification(environment: str) -> Any:
@@ -225,6 +225,6 @@ def _specification(environment: str) -> Any:
     try:
         made = gymnasium.make(environment)  # unlike ``spec``, this imports the module that the id names
     except (gymnasium.error.Error, ImportError) as error:
-        raise TightropeError(f"environment is {environment!r}: {error}") from error
+        raise TightropeError(f"environment {environment!r} cannot be made: {error}") from error
     made.close()
     return made.spec

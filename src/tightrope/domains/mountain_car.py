@@ -128,7 +128,7 @@ class MountainCar:
 
     @cached_property
     def behavior(self) -> TabularPolicy:
-        """Every action alike."""
+        """All actions with the same probability."""
         return TabularPolicy(np.full((len(self.positions), ACTIONS), 1.0 / ACTIONS))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Four situations that call for different answers, each with its exactly known value.
+"""Four situations that need different answers, each with an exactly known value.
 
 A good model and poor overlap; a wrong model and good overlap; a deterministic candidate; and logs that cannot answer.
 """
@@ -89,5 +89,5 @@ SITUATIONS: tuple[Callable[[], SmallProblem], ...] = (_poor_overlap, _wrong_mode
 
 
 def situations() -> list[SmallProblem]:
-    """All of them."""
+    """All four situations."""
     return [make() for make in SITUATIONS]

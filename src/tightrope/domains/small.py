@@ -15,6 +15,7 @@ import numpy as np
 
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.base.policy import TabularPolicy
 from tightrope.domains.cliff_walking import HORIZON, along_the_edge, cliff_walking
 from tightrope.domains.finite import FiniteMDP
@@ -31,7 +32,7 @@ class SmallProblem:
     candidate: TabularPolicy
     max_ratio: float  # no importance ratio can exceed it
     observe: tuple[int, ...] | None = None  # what is logged of each state, where some of it is hidden
-    needs: str = ""  # which answer the logs call for
+    needs: str = ""  # which answer is right on these logs
 
     true_value_error: ClassVar[float] = 0.0
     behavior_value_error: ClassVar[float] = 0.0
@@ -163,7 +164,7 @@ def _clinic() -> SmallProblem:
 
 
 def _cliff() -> SmallProblem:
-    """Deterministic moves: the trap for a model that explains its own data without residue."""
+    """Deterministic moves, where a model explains its own data without any error."""
     return SmallProblem(
         "cliff",
         "walk along a cliff: deterministic moves, rare and costly falls, pairs that were never logged",
@@ -190,7 +191,7 @@ def small(name: str) -> SmallProblem:
     """A problem by name; "bonus, swapped" is "bonus" with its two policies exchanged, so that the gain changes sign."""
     plain = name.removesuffix(SWAPPED)
     if plain not in SMALL:
-        raise TightropeError(f"problem is {name!r}; known: {', '.join(SMALL)}")
+        raise TightropeError(must_be_one_of("problem", name, SMALL))
     made = SMALL[plain]()
     if plain == name:
         return made

@@ -1,4 +1,4 @@
-"""What the policies of a domain are worth, computed anew: exactly where possible, else by roll-outs."""
+"""The values of a domain's policies, computed again: exactly where possible, and otherwise by roll-outs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def truth(domain: Domain, *, rollouts: int, seed: int, progress: Progress | None
     if domain.true_value_error == 0 and domain.behavior_value_error == 0:
         return Truth((domain.true_value, 0.0), (domain.behavior_value, 0.0), None)
     if not isinstance(domain, Process):
-        raise TightropeError(f"{domain.name} can be logged but not rolled out: it has no start(n, rng) and step(...)")
-    rng, told = np.random.default_rng(seed), progress or (lambda share: None)
-    candidate = mean_return(domain, domain.candidate, rollouts, rng=rng, progress=lambda share: told(share / 2))
-    behavior = mean_return(domain, domain.behavior, rollouts, rng=rng, progress=lambda share: told((1 + share) / 2))
+        raise TightropeError(f"{domain.name} must have start(n, rng) and step(...) to be rolled out; it has not")
+    rng, report = np.random.default_rng(seed), progress or (lambda share: None)
+    candidate = mean_return(domain, domain.candidate, rollouts, rng=rng, progress=lambda share: report(share / 2))
+    behavior = mean_return(domain, domain.behavior, rollouts, rng=rng, progress=lambda share: report((1 + share) / 2))
     return Truth(candidate, behavior, rollouts)

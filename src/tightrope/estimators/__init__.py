@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tightrope.base.errors import TightropeError
-from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator
+from tightrope.base.names import must_be_one_of
+from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, SequentialEstimator
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.importance import IS, PDIS
 from tightrope.estimators.model_based import MB
+from tightrope.estimators.tethered import TDR
 from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
-ESTIMATORS: dict[str, Callable[..., Estimator]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR)}
+ESTIMATORS: dict[str, Callable[..., Estimator]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR)}
 
 
 def estimator(chosen: str | Estimator, *, model: str | Model = "auto") -> Estimator:
@@ -24,10 +26,7 @@ def estimator(chosen: str | Estimator, *, model: str | Model = "auto") -> Estima
     if isinstance(chosen, Estimator):
         return _hashable(chosen)
     if not isinstance(chosen, str) or chosen not in ESTIMATORS:
-        raise TightropeError(
-            f"estimator is {chosen!r}; known: {', '.join(ESTIMATORS)}, or an object of a class derived from "
-            "tightrope.estimators.Estimator"
-        )
+        raise TightropeError(must_be_one_of("estimator", chosen, ESTIMATORS, "an estimator object"))
     settings = {"model": model} if is_model_based(chosen) else {}
     return _hashable(ESTIMATORS[chosen](**settings))
 
@@ -56,11 +55,13 @@ __all__ = [
     "MB",
     "PDIS",
     "PDWIS",
+    "TDR",
     "WDR",
     "WIS",
     "Anchor",
     "Estimator",
     "IndependentEstimator",
+    "SequentialEstimator",
     "estimator",
     "is_model_based",
 ]

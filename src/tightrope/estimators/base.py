@@ -6,7 +6,8 @@ from typing import Literal, Protocol, Self, runtime_checkable
 
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.problem import Problem
-from tightrope.functional.statistic import FittedStatistic, TrajectoryValues
+from tightrope.functional.statistic import FittedStatistic
+from tightrope.functional.values import SequentialValues, TrajectoryValues
 from tightrope.models import Model
 
 Anchor = Literal["low", "high"]
@@ -81,4 +82,13 @@ class IndependentEstimator(Estimator, Protocol):
 
     def trajectory_values(self, problem: Problem, *, max_ratio: float | None) -> TrajectoryValues:
         """The values, shifted to be ≥ 0 by the declared range, with their ceiling where ``max_ratio`` gives one."""
+        ...
+
+
+@runtime_checkable
+class SequentialEstimator(IndependentEstimator, Protocol):
+    """An independent estimator whose values can be told by earlier episodes, for bounds that learn on the way."""
+
+    def sequential_values(self, problem: Problem) -> SequentialValues:
+        """The values, each fixed once earlier episodes are."""
         ...

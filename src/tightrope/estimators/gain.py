@@ -7,6 +7,7 @@ nothing of the difference.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -14,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.blas import one_blas_thread
-from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
 from tightrope.base.records import About
-from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator
+from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, SequentialEstimator
 from tightrope.estimators.model_based import ModelStatistic
-from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic, TrajectoryValues, weight_rows
+from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic, weight_rows
+from tightrope.functional.values import SequentialValues, TrajectoryValues
 from tightrope.models import Evaluated, Model
 
 
@@ -93,9 +95,65 @@ class IndependentGain(Gain):
         if not np.isfinite(end):
             raise BoundError("an exact bound on the gain needs both ends of the return to be declared")
         returns = furthest_returns(problem.dataset, end, sample.sign)
+        if sample.episodes is not None:
+            returns = returns[sample.episodes]
         values = np.maximum(sample.values + sample.sign * (end - returns), 0.0)
         ceiling = None if sample.ceiling is None else sample.ceiling + (high - low)
-        return TrajectoryValues(values, sample.origin - end, sample.sign, ceiling, sample.missing)
+        return TrajectoryValues(values, sample.origin - end, sample.sign, ceiling, sample.missing, sample.episodes)
+
+
+@dataclass(frozen=True)
+class SequentialGain(IndependentGain):
+    """The gain of values that are learned on the way."""
+
+    of: SequentialEstimator
+
+    def sequential_values(self, problem: Problem) -> GainValues:
+        """X − return, counted from the lowest that the difference can be."""
+        sample = self.of.sequential_values(problem)
+        low, high = problem.dataset.value_range or (-np.inf, np.inf)
+        end = high if sample.sign > 0 else low
+        if not np.isfinite(end):
+            raise BoundError("an exact bound on the gain needs both ends of the return to be declared")
+        returns = furthest_returns(problem.dataset, end, sample.sign)
+        return GainValues(sample, sample.sign * (end - returns), end)
+
+
+@dataclass(frozen=True, eq=False)
+class GainValues:
+    """Sequential values with what each episode's own return leaves to the end of the range added: still ≥ −C."""
+
+    of: SequentialValues
+    left: Array  # (n,), all ≥ 0
+    end: float
+
+    @property
+    def origin(self) -> float:
+        """The lowest that the difference can be (upper bounds: the highest)."""
+        return self.of.origin - self.end
+
+    @property
+    def sign(self) -> float:
+        """As the values have it."""
+        return self.of.sign
+
+    @property
+    def values(self) -> Array:
+        """For the estimate and its standard error."""
+        return self.of.values + self.left
+
+    @property
+    def estimate(self) -> float:
+        """The mean, mapped back."""
+        return self.origin + self.sign * float(self.values.mean())
+
+    def unit(self, past: IntArray) -> float:
+        """As the values have it."""
+        return self.of.unit(past)
+
+    def along(self, order: IntArray, edges: Sequence[int], tethers: Array) -> Array:
+        """Both, in this order."""
+        return self.of.along(order, edges, tethers) + self.left[order, None]
 
 
 def furthest_returns(data: TrajectoryDataset, end: float, sign: float) -> Array:
@@ -113,6 +171,8 @@ def furthest_returns(data: TrajectoryDataset, end: float, sign: float) -> Array:
 
 def gain(estimator: Estimator) -> Gain:
     """The estimator's gain over the behaviour policy."""
+    if isinstance(estimator, SequentialEstimator):
+        return SequentialGain(estimator)
     return IndependentGain(estimator) if isinstance(estimator, IndependentEstimator) else Gain(estimator)
 
 

@@ -20,7 +20,8 @@ from tightrope.base.ratios import Ratios
 from tightrope.estimators.base import Anchor, IndependentEstimator
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.weighing import Weighing
-from tightrope.functional.statistic import SumStatistic, TrajectoryValues
+from tightrope.functional.statistic import SumStatistic
+from tightrope.functional.values import TrajectoryValues
 
 LARGEST_LOG = 300.0  # beyond this the square of a ratio times a return may not fit a float64
 
@@ -68,13 +69,13 @@ class _Mean(IndependentEstimator):
 
     def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The statistic of the candidate's value."""
-        _check_size(self.name, problem.ratios)
+        check_ratio_size(self.name, problem.ratios)
         return self.weighing(problem.dataset, self._shift(problem.dataset)).statistic(problem)
 
     def trajectory_values(self, problem: Problem, *, max_ratio: float | None) -> TrajectoryValues:
         """Independent values ≥ 0 for the exact bounds; refuses where nothing was declared to count from."""
         ratios, data = problem.ratios, problem.dataset
-        _check_size(self.name, ratios)
+        check_ratio_size(self.name, ratios)
         end = self._end(data)
         if end is None or not (data.horizon_declared or self._needs_no_horizon(data)):
             missing = self.unit if end is None else "horizon"
@@ -185,11 +186,20 @@ class PDIS(_Mean):
         return float(dataset.discounts.sum())
 
 
+def missing_range(data: TrajectoryDataset, anchor: Anchor) -> str:
+    """What must be declared for an exact bound that counts from an end of the return, and is not."""
+    end = (data.value_range or (-np.inf, np.inf))[0 if anchor == "low" else 1]
+    if not np.isfinite(end):
+        return "reward_range or return_range (read(reward_range=...), --reward-range)"
+    return "" if data.horizon_declared else "horizon (read(horizon=...), --horizon)"
+
+
 def _option(name: str) -> str:
     return name.split()[0].replace("_", "-")
 
 
-def _check_size(name: str, ratios: Ratios) -> None:
+def check_ratio_size(name: str, ratios: Ratios) -> None:
+    """Refuse ratios too large for a mean."""
     largest = float(ratios.log_max.max())
     if largest > LARGEST_LOG:
         raise BoundError(

@@ -12,7 +12,7 @@ from tightrope.evaluation.advice import spread_warning
 from tightrope.evaluation.case import Case, Drawn
 from tightrope.functional.resampling import scheme
 from tightrope.functional.statistic import standard_error
-from tightrope.models import SimulatedModel, is_discrete
+from tightrope.models import SimulatedModel, has_tabular
 
 NOISY = 0.2  # of the bootstrap's standard error: simulation noise above this is told
 
@@ -31,6 +31,13 @@ def of_bootstrap(case: Case, estimator: Estimator, method: BootstrapBound, drawn
             influence, drawn.replicates.estimate, case.side, settings.confidence, second_order=second_order
         ),
     ]
+
+
+def of_process(case: Case, estimator: Estimator) -> tuple[Caution, ...]:
+    """What contradicts the model concerns whoever rests on it alone, exactly or not."""
+    if estimator.model is None or not estimator.rests_on_model:
+        return ()
+    return coded(case.model_check(estimator.model).warnings, "model-contradicted")
 
 
 def of_undefined(undefined: int, replicates: int) -> list[Caution]:
@@ -85,7 +92,7 @@ def _of_jumps(case: Case, estimator: Estimator, method: BootstrapBound) -> tuple
     """Whether corrections come as rare jumps, as where moves are deterministic and a cross-fitted model is exact but
     for what it has not seen: standard errors then say little, and what builds on them errs more often.
     """
-    if not (case.check_models and is_discrete(case.problem) and method.expects_smooth):
+    if not (case.check_models and has_tabular(case.problem) and method.expects_smooth):
         return ()
     if estimator.model is None or not estimator.corrects_model or not case.model_check(estimator.model).residue_free:
         return ()

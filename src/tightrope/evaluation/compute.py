@@ -65,7 +65,7 @@ def _no_bound(skipped: dict[tuple[str, str], TightropeError]) -> TightropeError:
     """Why there is no bound at all: the one reason itself, or each reason once with the pairs it concerns."""
     pairs: dict[str, list[str]] = {}
     for (estimator, method), why in skipped.items():
-        pairs.setdefault(str(why), []).append(f"{estimator} with {method}")
+        pairs.setdefault(str(why), []).append(f"{estimator.upper()} with {method}")
     if len(pairs) == 1:
         return next(iter(skipped.values()))
     return BoundError("; ".join(f"{', '.join(names)}: {why}" for why, names in pairs.items()))

@@ -1,4 +1,4 @@
-"""How far the logs can be trusted to speak for the candidate: overlap, tails, support."""
+"""How much the logs say about the candidate: overlap, tails, support."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tightrope.base.problem import Problem
 from tightrope.base.records import Overlap, Summary
 from tightrope.base.warnings import Caution, caution
 
-FEW_EFFECTIVE = 10.0  # below this many effective trajectories a bootstrap resamples almost the same few
+FEW_EFFECTIVE = 10.0  # below this many effective episodes a bootstrap resamples almost the same few
 HEAVY_SHARE = 0.5
 HEAVY_TAIL = 0.7  # Vehtari et al.: above it, averages of the ratios are unreliable at any practical n
 LARGEST_LOG = 700.0  # a ratio beyond this does not fit a float64
 UNLOGGED = 0.01  # of the candidate's choices in logged states
-MOST_ROWS = 10_000  # logged states in which a policy is asked whether it leaves anything to chance
-MOST_NUMBERS = 1 << 22  # probabilities asked for at once
-MOST_PAIRS = 200_000_000  # of states and actions, of which it is kept whether they were logged
+MOST_ROWS = 10_000  # logged states in which a policy is checked for being deterministic
+MOST_NUMBERS = 1 << 22  # probabilities computed at once
+MOST_PAIRS = 200_000_000  # pairs of states and actions for which a flag "was logged" is kept
 TAIL_POINTS = 60
 OFF_MEAN = 5.0  # standard errors by which the mean ratio may lie below 1
 FALSE_ALARM = 1e-4  # how often at most true propensities are called too low
@@ -30,7 +30,7 @@ BETS = np.array([0.001, 0.004, 0.016, 0.06, 0.25, 0.5, 0.8, 0.99])
 
 
 def overlap(problem: Problem) -> Overlap:
-    """Effective sample size and heaviest share per step, tail index, support, and what to be warned of.
+    """Effective sample size and heaviest share per step, tail index, support, and warnings.
 
     Where there are no ratios at all (no behaviour probabilities, no common support) the record says so: a model may
     still answer.
@@ -76,32 +76,35 @@ def _no_overlap(problem: Problem, error: DataError) -> Overlap:
 
 
 def _deterministic(problem: Problem) -> list[str]:
-    """Which of the two policies leaves nothing to chance in the logged states, and what follows from it."""
-    data, told = problem.dataset, []
+    """Which of the two policies is deterministic in the logged states, and what follows from it."""
+    data, lines = problem.dataset, []
     first = _probs(problem, slice(0, 1))
     if first is not None:
         some = _probs(problem, slice(0, min(MOST_ROWS, max(1, MOST_NUMBERS // max(1, first.size)))))
         if some is not None and (some.max(axis=1) == 1.0).all():
-            told.append(
-                "the candidate leaves nothing to chance: importance sampling can use only the episodes that agree with "
-                "it at every step, and with continuous actions none"
+            lines.append(
+                "the candidate is deterministic: importance sampling can use only the episodes that agree with it at "
+                "every step, and with continuous actions none"
             )
     if data.behavior_log_probs is not None and not data.behavior_log_probs.any():
-        told.append(
-            "the behaviour policy leaves nothing to chance: whatever else the candidate may do was never tried, and "
-            "only a model can say what would follow"
+        lines.append(
+            "the behaviour policy is deterministic: the logs never tried what else the candidate does, and only a "
+            "model can say what would follow"
         )
-    return told
+    return lines
 
 
 def _warnings(found: Overlap, n: int) -> list[Caution]:
     effective, share = found.effective_sample_size[-1], found.largest_share[-1]
     warnings = []
     if effective < FEW_EFFECTIVE:
-        text = f"{n} trajectories are worth {effective:.1f}; a bootstrap cannot see what they miss"
+        text = (
+            f"{n} logged episodes carry only as much information as {effective:.1f} of the candidate's; a bootstrap "
+            "cannot see what is missing"
+        )
         warnings.append(caution("low-overlap", text, episodes=n, worth=effective))
     if share > HEAVY_SHARE and n > 1:
-        text = f"a single trajectory carries {share:.0%} of the weight"
+        text = f"a single episode carries {share:.0%} of the weight"
         warnings.append(caution("one-trajectory", text, share=share))
     if found.pareto_k is not None and found.pareto_k > HEAVY_TAIL:
         text = f"the importance ratios have tail index {found.pareto_k:.2f} > {HEAVY_TAIL}"
@@ -115,10 +118,10 @@ def _warnings(found: Overlap, n: int) -> list[Caution]:
     too_high = found.mean_ratio_evidence > -np.log(FALSE_ALARM)
     if too_high or 1 - found.mean_ratio > OFF_MEAN * found.mean_ratio_error + 1e-9:
         average = f"{found.mean_ratio:.3g} ± {found.mean_ratio_error:.2g}"
-        average = average if np.isfinite(found.mean_ratio) else "more than a number can hold"
+        average = average if np.isfinite(found.mean_ratio) else "more than a float can hold"
         text = (
             f"the importance ratios average {average} instead of 1: the behaviour probabilities are wrong, or the "
-            "trajectories that matter are missing"
+            "episodes that matter are missing"
         )
         numbers = {"mean_ratio": found.mean_ratio, "error": found.mean_ratio_error}
         warnings.append(caution("mean-ratio", text, **numbers))

@@ -13,15 +13,16 @@ from tightrope.base.problem import Problem
 from tightrope.base.records import Bound
 from tightrope.base.warnings import coded
 from tightrope.bounds import Method
-from tightrope.bounds.base import BootstrapBound, ExactBound, ProcessBound, is_exact
+from tightrope.bounds.base import BootstrapBound, ExactBound, ProcessBound, is_exact, learns
 from tightrope.estimators import ESTIMATORS, Estimator
-from tightrope.estimators.base import IndependentEstimator
+from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
 from tightrope.estimators.gain import possible_range, subject
 from tightrope.evaluation import cautions
 from tightrope.evaluation.case import Answer, Case, Drawn, Pair, attempt
 from tightrope.evaluation.draws import draw
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.statistic import standard_error
+from tightrope.functional.values import SequentialValues
 
 
 def answers_of(case: Case, pairs: Sequence[Pair]) -> list[Answer | TightropeError]:
@@ -32,9 +33,9 @@ def answers_of(case: Case, pairs: Sequence[Pair]) -> list[Answer | TightropeErro
 
 
 def is_valid(estimator: Estimator, method: Method) -> bool:
-    """Whether the pair means something: exact bounds need independent values per trajectory, the robust one a model."""
+    """Whether the pair means something: exact bounds need independent values, process bounds name their estimator."""
     if isinstance(method, ProcessBound):
-        return estimator.rests_on_model
+        return estimator.name == method.of
     return not is_exact(method) or isinstance(estimator, IndependentEstimator)
 
 
@@ -100,9 +101,8 @@ def _exact(case: Case, estimator: Estimator, method: ExactBound) -> Bound:
     anchored = estimator.anchored(case.anchor)
     _check_exact(case, anchored, method)
     assert isinstance(anchored, IndependentEstimator)
-    sample = anchored.trajectory_values(case.problem, max_ratio=settings.max_ratio)
-    bound = max(0.0, method.lower(sample, delta=1 - settings.confidence, seed=settings.seed))
-    value = float(sample.origin + sample.sign * bound)
+    sample, bound = _bounded(case, anchored, method)
+    value = float(sample.origin + sample.sign * max(0.0, bound))
     low, high = possible_range(estimator, data)
     value = max(value, low) if case.side == "lower" else min(value, high)  # what is declared is known as it is
     return Bound(
@@ -124,6 +124,17 @@ def _exact(case: Case, estimator: Estimator, method: ExactBound) -> Bound:
         about=subject(estimator),
         rests_on_model=estimator.rests_on_model,
     )
+
+
+def _bounded(case: Case, estimator: IndependentEstimator, method: ExactBound) -> tuple[SequentialValues, float]:
+    """The values that the bound takes, and its lower bound on their mean."""
+    settings = case.settings
+    delta = 1 - settings.confidence
+    if learns(method) and isinstance(estimator, SequentialEstimator):
+        learned = estimator.sequential_values(case.problem)
+        return learned, method.lower(learned, delta=delta, seed=settings.seed)
+    sample = estimator.trajectory_values(case.problem, max_ratio=settings.max_ratio)
+    return sample, method.lower(sample, delta=delta, seed=settings.seed)
 
 
 def _check_exact(case: Case, estimator: Estimator, method: ExactBound) -> None:
@@ -149,12 +160,15 @@ def _check_exact(case: Case, estimator: Estimator, method: ExactBound) -> None:
 
 
 def _process(case: Case, estimator: Estimator, method: ProcessBound) -> Bound:
-    if not is_valid(estimator, method) or estimator.model is None:
-        raise BoundError(f"{method.name} bounds the value in a model; {estimator.name} is none. Use mb")
-    found = method.bound(case.problem, confidence=case.settings.confidence, side=case.side)
+    if not is_valid(estimator, method):
+        raise BoundError(f"{method.name} is a bound of {method.of}; got {estimator.name}")
+    settings = case.settings
+    found = method.bound(
+        case.problem, confidence=settings.confidence, side=case.side, seed=settings.seed, about=subject(estimator)
+    )
     warnings = (
         *found.warnings,
-        *coded(case.model_check(estimator.model).warnings, "model-contradicted"),
+        *cautions.of_process(case, estimator),
         *cautions.of_range(case, estimator, found.estimate, found.value),
     )
-    return replace(found, estimator=estimator.name, warnings=warnings, rests_on_model=True)
+    return replace(found, warnings=warnings, rests_on_model=estimator.rests_on_model)

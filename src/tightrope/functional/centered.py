@@ -56,7 +56,7 @@ def centered(statistic: SumStatistic) -> SumStatistic:
     """The same statistic over centred columns; only sums of ratios have this form."""
     combine = statistic.combine
     if not isinstance(combine, RatioSum):
-        raise TightropeError('precision="float32" needs an estimator that is a sum of ratios; use "float64"')
+        raise TightropeError('precision must be "float64" for this estimator; "float32" is for sums of ratios')
     below, above = combine._parts(statistic.summary.sums)
     average = below / statistic.n_trajectories
     theta = above / below

@@ -1,4 +1,4 @@
-"""Weight rows: how a replicate weighs the trajectories.
+"""Weight rows: the weights of the episodes in each replicate.
 
 A scheme fills blocks of (replicates, trajectories) weights. Every weight is a function of the seed, the replicate
 and the trajectory's global index (for the multinomial: of its block's), so any chunking gives the same weights and
@@ -15,6 +15,7 @@ import numpy as np
 from tightrope.base.checks import is_number
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import BoundError, TightropeError
+from tightrope.base.names import must_be_one_of, suggests_keywords
 
 Seed = int | np.random.Generator | np.random.SeedSequence
 
@@ -33,11 +34,11 @@ class WeightScheme(Protocol):
 
     @property
     def second_order(self) -> bool:
-        """Whether replicates are skewed as the estimate is, so that corrections for skewness work."""
+        """Whether replicates have the estimate's skewness, so that corrections for it work."""
         ...
 
     def draws(self, n: int) -> int:
-        """How many trajectories a replicate is worth."""
+        """How many episodes a replicate draws."""
         ...
 
     def max_total(self, n: int) -> int:
@@ -45,11 +46,11 @@ class WeightScheme(Protocol):
         ...
 
     def scale(self, n: int) -> float:
-        """By how much replicates spread less than the estimate itself would: sqrt(m/n) for m draws out of n."""
+        """How much less the replicates spread than the estimate itself: sqrt(m/n) for m draws out of n."""
         ...
 
     def start(self, n: int, rows: int) -> IntArray:
-        """What each row must remember from block to block, (rows,)."""
+        """What each row keeps from block to block, (rows,)."""
         ...
 
     def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
@@ -57,24 +58,29 @@ class WeightScheme(Protocol):
         ...
 
     def skip(self, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
-        """Make ``left`` what it would be after filling all trajectories before the given one."""
+        """Update ``left`` as if all episodes before the given one had been filled."""
         ...
 
 
 @dataclass(frozen=True)
 class Multinomial:
-    """n draws with replacement (the paper's Algorithm 1), or ``size`` draws: the m-out-of-n bootstrap."""
+    """n draws with replacement (the paper's Algorithm 1), or ``size`` draws: the m-out-of-n bootstrap.
+
+    >>> import tightrope
+    >>> tightrope.draw_weights(5, 2, seed=0, resampling=tightrope.Multinomial(size=3)).sum(axis=1)
+    array([3., 3.])
+    """
 
     size: int | None = None
     integer = True
 
     def __post_init__(self) -> None:
         if self.size is not None and (not isinstance(self.size, (int, np.integer)) or self.size < 1):
-            raise TightropeError(f"size is {self.size!r}; a resample holds at least one trajectory, and whole ones")
+            raise TightropeError(f"size must be a whole number of episodes, at least 1; got {self.size!r}")
 
     @property
     def second_order(self) -> bool:
-        """Only with as many draws as trajectories."""
+        """Only with as many draws as episodes."""
         return self.size is None
 
     def draws(self, n: int) -> int:
@@ -94,7 +100,7 @@ class Multinomial:
         return np.full(rows, self.draws(n), dtype=np.int64)
 
     def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
-        """Counts of each trajectory."""
+        """Fill in the counts of each episode."""
         from tightrope.base import kernels
 
         kernels.fill_multinomial(out, left, trajectory // BLOCK, replicate, n, *_key(seed))
@@ -131,13 +137,19 @@ class _Independent:
 
 @dataclass(frozen=True)
 class Poisson(_Independent):
-    """Independent Poisson(1) counts: the bootstrap for streams, where n is not known in advance."""
+    """Independent Poisson(1) counts: the bootstrap for streams, where n is not known in advance.
+
+    >>> import tightrope
+    >>> tightrope.draw_weights(5, 2, seed=0, resampling=tightrope.Poisson())
+    array([[2., 1., 1., 0., 0.],
+           [1., 1., 1., 0., 1.]])
+    """
 
     integer = True
     second_order = True
 
     def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
-        """Counts of each trajectory."""
+        """Fill in the counts of each episode."""
         from tightrope.base import kernels
 
         kernels.fill_poisson(out, trajectory, replicate, *_key(seed))
@@ -145,7 +157,13 @@ class Poisson(_Independent):
 
 @dataclass(frozen=True)
 class Bayesian(_Independent):
-    """Dirichlet(1, ..., 1) rows up to their total (Rubin 1981): no replicate leaves a trajectory out."""
+    """Dirichlet(1, ..., 1) rows up to their total (Rubin 1981): no replicate leaves a trajectory out.
+
+    >>> import tightrope
+    >>> tightrope.draw_weights(5, 2, seed=0, resampling=tightrope.Bayesian()).round(2)
+    array([[1.2 , 0.64, 2.7 , 0.14, 1.86],
+           [1.22, 0.24, 0.23, 0.91, 0.23]])
+    """
 
     integer = False
     second_order = False  # exponential weights have skewness 2, counts 1
@@ -159,7 +177,7 @@ class Bayesian(_Independent):
 
 @dataclass(frozen=True)
 class ModelBootstrap(_Independent):
-    """No weights at all: data simulated from the fitted model, transition by transition, and the model refitted.
+    """No weights: data are simulated from the fitted model, transition by transition, and the model is refitted.
 
     The parametric bootstrap, for the model-based estimator with a tabular model.
     """
@@ -169,7 +187,7 @@ class ModelBootstrap(_Independent):
 
     def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
         """There are no weights to fill."""
-        raise TightropeError('resampling="model" simulates from a model instead of weighing trajectories')
+        raise TightropeError('resampling="model" simulates from a model instead of weighting episodes')
 
 
 SCHEMES: dict[str, WeightScheme] = {
@@ -185,29 +203,36 @@ def scheme(resampling: str | WeightScheme) -> WeightScheme:
     if isinstance(resampling, WeightScheme):
         return resampling
     if resampling not in SCHEMES:
-        raise TightropeError(f"resampling is {resampling!r}; known: {', '.join(SCHEMES)}")
+        raise TightropeError(must_be_one_of("resampling", resampling, SCHEMES, "a weight scheme"))
     return SCHEMES[str(resampling)]
 
 
+@suggests_keywords
 def draw_weights(
-    n: int, n_resamples: int, *, rng: Seed, resampling: str | WeightScheme = "multinomial", first: int = 0
+    n: int, n_resamples: int, *, seed: Seed, resampling: str | WeightScheme = "multinomial", first: int = 0
 ) -> Array:
-    """Weight rows (n_resamples, n) for replicates ``first``, ``first + 1``, ...: what a bound uses, to look at."""
+    """The weights that a bound uses, (n_resamples, n), for replicates ``first``, ``first + 1``, ...
+
+    >>> import tightrope
+    >>> tightrope.draw_weights(5, 2, seed=0)
+    array([[0., 1., 2., 1., 1.],
+           [1., 1., 1., 1., 1.]])
+    """
     chosen = scheme(resampling)
     check_resamples(n_resamples)
     out = np.empty((n_resamples, n))
-    chosen.fill(out, chosen.start(n, n_resamples), seed=seed_of(rng), trajectory=0, replicate=first, n=n)
+    chosen.fill(out, chosen.start(n, n_resamples), seed=seed_of(seed), trajectory=0, replicate=first, n=n)
     return out
 
 
 def check_resamples(n_resamples: Any) -> None:
-    """Refuse a number of replicates that is none, or that would not fit into memory."""
+    """Refuse a number of replicates that is not a whole number, or too large for the memory."""
     if not (is_number(n_resamples) and n_resamples % 1 == 0 and n_resamples >= 1):
-        raise BoundError(f"n_resamples is {n_resamples!r}; it must be a whole number, at least 1")
+        raise BoundError(f"n_resamples must be a whole number, at least 1; got {n_resamples!r}")
     if n_resamples > MOST_RESAMPLES:
         raise BoundError(
-            f"n_resamples is {n_resamples!r}; at most {MOST_RESAMPLES} are drawn, since all are kept in memory. 2000 "
-            "are usual, and beyond 100000 hardly anything changes"
+            f"n_resamples must be at most {MOST_RESAMPLES}, because all replicates are kept in memory; got "
+            f"{n_resamples!r}. 2000 are usual, and beyond 100000 hardly anything changes"
         )
 
 
@@ -216,15 +241,15 @@ def leave_one_out_weights(n: int) -> Array:
     return 1.0 - np.eye(n)
 
 
-def seed_of(rng: Seed) -> int:
-    """A 64-bit key: an integer as it is, a generator asked for one."""
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**64, dtype=np.uint64))
-    if isinstance(rng, np.random.SeedSequence):
-        return int(rng.generate_state(1, np.uint64)[0])
-    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and 0 <= rng < 2**64:
-        return int(rng)
-    raise TightropeError(f"rng is {rng!r}; give a whole number from 0 to 2**64 - 1 or a numpy Generator")
+def seed_of(seed: Seed) -> int:
+    """A 64-bit number: a whole number as it is; a generator or seed sequence is asked for one."""
+    if isinstance(seed, np.random.Generator):
+        return int(seed.integers(2**64, dtype=np.uint64))
+    if isinstance(seed, np.random.SeedSequence):
+        return int(seed.generate_state(1, np.uint64)[0])
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and 0 <= seed < 2**64:
+        return int(seed)
+    raise TightropeError(f"seed must be a whole number from 0 to 2**64 - 1 or a numpy Generator; got {seed!r}")
 
 
 def _key(seed: int) -> tuple[Any, Any]:

@@ -70,9 +70,9 @@ def weight_rows(weights: npt.ArrayLike, n: int) -> Array:
     """Weights as an array (..., n), checked."""
     rows = numbers("weights", weights, TightropeError)
     if rows.shape[-1:] != (n,):
-        raise TightropeError(f"weights have shape {rows.shape}; one weight per trajectory, (..., {n}), expected")
+        raise TightropeError(f"weights must have shape (..., {n}), one weight per episode; got shape {rows.shape}")
     if not (np.isfinite(rows) & (rows >= 0)).all():
-        raise TightropeError("weights must be finite and ≥ 0")
+        raise TightropeError("weights must be finite numbers ≥ 0")
     return rows
 
 
@@ -231,8 +231,7 @@ class RatioSum:
         """(..., 2K) to (...,); NaN where a denominator is zero."""
         below, above = self._parts(sums)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = above / below
-        value: Array = self.constant + ratio @ self.coefficients
+            value: Array = self.constant + (above / below) @ self.coefficients
         return np.where(np.isfinite(value), value, np.nan)
 
     def gradient(self, sums: Array) -> Array:
@@ -245,22 +244,3 @@ class RatioSum:
 
     def _parts(self, sums: Array) -> tuple[Array, Array]:
         return sums[..., self.fields["denominator"]], sums[..., self.fields["numerator"]]
-
-
-@dataclass(frozen=True, eq=False)
-class TrajectoryValues:
-    """Independent values X_i ≥ 0, one per trajectory, with V = origin + sign · E[X]: what exact bounds need.
-
-    Concentration inequalities are not functionals of weights: they need each value by itself and a declared range.
-    """
-
-    values: Array  # (n,), all ≥ 0
-    origin: float
-    sign: float  # +1: a lower bound on E[X] is a lower bound on V; -1: an upper one
-    ceiling: float | None  # the largest value X can take, where max_ratio was declared
-    missing: str = ""  # why there is no ceiling
-
-    @property
-    def estimate(self) -> float:
-        """The mean, mapped back to the value's scale."""
-        return self.origin + self.sign * float(self.values.mean())

@@ -1,4 +1,4 @@
-"""Which column of the logs is taken for what: our own names first, then those that other tools write."""
+"""Which column of the logs plays which role: our own names come first, then those that other tools write."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tightrope.base.errors import DataError
+from tightrope.base.names import did_you_mean, must_be_one_of
 
-# Each role with its own name first, then the names other tools give it. The one place to add a name to.
+# Each role with its own name first, then the names that other tools give it. Add a new name here, and nowhere else.
 ROLES: dict[str, tuple[str, ...]] = {
     "episode": ("episode", "eps_id", "episode_index", "episode_id", "trajectory_id"),  # RLlib, LeRobot
     "t": ("t", "frame_index", "timestep"),  # LeRobot
@@ -45,14 +46,14 @@ ColumnMap = Mapping[str, str | Sequence[str] | None]
 
 
 def assign(names: Sequence[str], given: ColumnMap | None = None) -> dict[str, tuple[str, ...]]:
-    """The columns taken for each role; several only for vectors and for probabilities that must agree."""
+    """The columns that play each role; several only for vectors, and for probabilities that must agree."""
     chosen = _checked(names, given or {})
     taken = {name for several in chosen.values() for name in several}
-    free = [name for name in names if name not in taken]  # what the map takes for one thing is not taken for another
-    roles = {role: chosen[role] if role in chosen else _found(role, free) for role in ROLES}
+    free = [name for name in names if name not in taken]  # a column in the map plays no second role
+    roles = {role: chosen[role] if role in chosen else _matching(role, free) for role in ROLES}
     for prob, log_prob in EITHER.items():
         own = [role for role in (prob, log_prob) if role in free and role not in chosen]
-        for role in (prob, log_prob):  # our own name outranks the aliases of the other
+        for role in (prob, log_prob):  # where our own name is there, the other role's aliases do not count
             if own and role not in own and role not in chosen:
                 roles[role] = ()
     return roles
@@ -65,57 +66,57 @@ def fix(role: str, name: str = "...") -> str:
 
 def missing(role: str, names: Iterable[str]) -> DataError:
     """No column for a role that must be there."""
-    others = ", ".join(ROLES[role][1:])
+    names, others = list(names), ", ".join(ROLES[role][1:])
     return DataError(
-        f"column {role!r} is missing; the logs have: {', '.join(names)}. Other names that are known: {others}. If "
-        f"yours is another: {fix(role)}"
+        f"the logs must have a column {role!r}; they have: {', '.join(names)}{did_you_mean(role, names) or '.'} These "
+        f"names are known too: {others}. If yours is another: {fix(role)}"
     )
 
 
 def _checked(names: Sequence[str], given: ColumnMap) -> dict[str, tuple[str, ...]]:
-    """The column map, with every role and column in it known; half of a pair rules the other half out."""
+    """The column map, checked: every role and column is known, and naming one of a pair rules the other out."""
     chosen: dict[str, tuple[str, ...]] = {}
     for role, value in given.items():
         if role not in ROLES:
-            raise DataError(f"columns names the role {role!r}; the roles are: {', '.join(ROLES)}")
+            raise DataError(must_be_one_of("every key of columns", role, ROLES))
         wanted = () if value is None else (value,) if isinstance(value, str) else tuple(value)
         for name in wanted:
             if name not in names:
-                raise DataError(f"columns takes {name!r} for {role!r}, but the logs have: {', '.join(names)}")
+                raise DataError(must_be_one_of(f"columns[{role!r}]", name, names))
         if len(wanted) > 1 and role not in COMPONENTS:
-            raise DataError(f"columns takes {len(wanted)} columns for {role!r}; give one")
+            raise DataError(f"columns[{role!r}] must be one column; got {len(wanted)}")
         chosen[role] = wanted
     for prob, log_prob in EITHER.items():
         if chosen.get(prob) and chosen.get(log_prob):
-            raise DataError(f"columns names both {prob!r} and {log_prob!r}; give one of them")
+            raise DataError(f"columns must name either {prob!r} or {log_prob!r}; got both")
         if prob in chosen or log_prob in chosen:
             chosen.setdefault(prob, ())
             chosen.setdefault(log_prob, ())
     return chosen
 
 
-def _found(role: str, names: Sequence[str]) -> tuple[str, ...]:
+def _matching(role: str, names: Sequence[str]) -> tuple[str, ...]:
     own, *others = ROLES[role]
     components = _components(role, names)
     numbered = [name for name in components if re.search(r"_\d+$", name)]
     if own in names:
         if numbered and COMPONENTS.get(role) == own:  # a state with its features is common; two actions are a mix-up
             raise DataError(
-                f"the logs have both {own!r} and {', '.join(numbered)}; keep one or the other, or say which: "
+                f"the logs must have either {own!r} or {', '.join(numbered)}; they have both. Say which to use: "
                 f"{fix(role, own)}"
             )
         return (own,)
-    found = [name for name in others if name in names]
+    matches = [name for name in others if name in names]
     if role in (*EITHER, *EITHER.values()):
-        return tuple(found)  # they must agree, which only their values show
-    if found and numbered:
-        found.append(numbered[0])
-    if len(found) > 1:
+        return tuple(matches)  # several are fine if their values agree, which is checked later
+    if matches and numbered:
+        matches.append(numbered[0])
+    if len(matches) > 1:
         raise DataError(
-            f"more than one column could be the {role}: {', '.join(repr(name) for name in found)}; say which: "
-            f"{fix(role, found[0])}"
+            f"more than one column could be the {role}: {', '.join(repr(name) for name in matches)}. Say which to use: "
+            f"{fix(role, matches[0])}"
         )
-    return tuple(found or components)
+    return tuple(matches or components)
 
 
 def _components(role: str, names: Sequence[str]) -> list[str]:

@@ -29,7 +29,7 @@ def flat(name: str, values: Any) -> Values:
     parts = [flat(name, part) for part in values]
     rows = {len(part) for part in parts}
     if len(rows) != 1:
-        raise DataError(f"the parts of an observation differ in length: {sorted(rows)}")
+        raise DataError(f"the parts of an observation must have the same length; got {sorted(rows)}")
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
 
@@ -53,11 +53,11 @@ def episode_columns(source: Any) -> dict[str, Any]:
     held = source if isinstance(source, (list, tuple)) else source.episodes
     parts: dict[str, list[Values]] = {"episode": [], "t": [], "terminated": []}
     for number, episode in enumerate(held):
-        found = {name: flat(f"{name} of episode {number}", getattr(episode, name)) for name in _EPISODE[:3]}
-        steps = len(found["rewards"])
-        for name, values in found.items():
+        arrays = {name: flat(f"{name} of episode {number}", getattr(episode, name)) for name in _EPISODE[:3]}
+        steps = len(arrays["rewards"])
+        for name, values in arrays.items():
             if len(values) != steps:
-                raise DataError(f"episode {number} has {steps} rewards but {len(values)} {name}; one for each step")
+                raise DataError(f"episode {number} must have as many {name} as rewards, {steps}; got {len(values)}")
             parts.setdefault(name, []).append(values)
         parts["episode"].append(np.full(steps, number))
         parts["t"].append(np.arange(steps))
@@ -70,7 +70,7 @@ def joined(name: str, arrays: Sequence[Values]) -> Values:
     try:
         return np.concatenate(arrays)
     except ValueError as error:
-        raise DataError(f"{name} differ in shape between episodes: {error}") from error
+        raise DataError(f"{name} must have the same shape in all episodes: {error}") from error
 
 
 # -- Stable-Baselines3 -------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def rollout_columns(source: Any, ended_for_good: bool) -> tuple[dict[str, Any], 
         check_unmasked(name, getattr(source, name))
     starts = np.asarray(source.episode_starts, dtype=bool)
     if starts.ndim != 2:
-        raise DataError(f"episode_starts has shape {starts.shape}; (steps, environments) is expected")
+        raise DataError(f"episode_starts must have shape (steps, environments); got {starts.shape}")
     used = starts.shape[0] if getattr(source, "full", True) else int(source.pos)
     rows = _by_environment(starts.shape, used)
     columns: dict[str, Any] = {
@@ -118,15 +118,16 @@ def rollout_columns(source: Any, ended_for_good: bool) -> tuple[dict[str, Any], 
     columns = {name: values[known] for name, values in columns.items()}
     if columns["done"].any() and not ended_for_good:
         raise DataError(
-            "episodes end within the rollout buffer, and where a time limit ended one, Stable-Baselines3 has added the "
-            "critic's value to its last reward without saying where. If none was ended by a time limit, say so: "
+            "episodes end within the rollout buffer. Where a time limit ended one, Stable-Baselines3 added the "
+            "critic's "
+            "value to its last reward, and does not say where. If no time limit ended an episode, say so: "
             f"{fix('terminated', 'done')}; otherwise log the environment's own rewards"
         )
     left = len(starts_at) - int(begins[starts_at].sum())
-    said = ["a rollout buffer, as Stable-Baselines3 holds it"]
+    notes = ["a rollout buffer, as Stable-Baselines3 holds it"]
     if left:
-        said.append(f"{left} episodes already under way when the buffer started were left out")
-    return columns, tuple(said)
+        notes.append(f"{left} episodes already under way when the buffer started were left out")
+    return columns, tuple(notes)
 
 
 def flat_rollout(observations: Any, shape: tuple[int, ...]) -> Values:
@@ -149,7 +150,7 @@ def _by_environment(shape: tuple[int, ...], used: int) -> Callable[[Values], Val
             values = values.reshape(environments, steps, *values.shape[1:])
         else:
             raise DataError(
-                f"an array of the rollout buffer has shape {values.shape}; ({steps}, {environments}) expected"
+                f"every array of the rollout buffer must have shape ({steps}, {environments}); got {values.shape}"
             )
         return values[:, :used].reshape(environments * used, *values.shape[2:])
 

@@ -1,4 +1,4 @@
-"""The columns of a long-format table by the roles they play, each checked as it is taken."""
+"""The columns of a table with one row per step by the roles they play; each is checked when it is read."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def row_of_table(row: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A pyarrow table taken column by column, its rows in a given order."""
+    """A pyarrow table that is read column by column, its rows in a given order."""
 
     table: Any
-    broken: Mapping[str, str]  # of unreadable columns why, in case one is needed
+    broken: Mapping[str, str]  # why a column cannot be read
     given: ColumnMap
     roles: Mapping[str, tuple[str, ...]]  # which columns play each role
     order: IntArray | None = None  # the row of the table that each row is; None: as they are
     where: Callable[[int], str] = row_of_table  # a row, named for people
-    said: list[str] = field(default_factory=list)  # what was taken for what, in any order of the rows
+    notes: list[str] = field(default_factory=list)  # which column was used for what, in any order of the rows
     taken: set[str] = field(default_factory=set)
 
     @classmethod
@@ -61,15 +61,15 @@ class Columns:
         return int(self.table.num_rows)
 
     def say(self, text: str) -> None:
-        """Note what was taken for what."""
-        if text not in self.said:
-            self.said.append(text)
+        """Note which column was used for what."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def name(self, role: str) -> str | None:
         """The one column that plays a role."""
         return self.roles[role][0] if self.roles[role] else None
 
-    def unsaid(self, role: str) -> bool:
+    def is_declared_missing(self, role: str) -> bool:
         """Whether the user says that the logs have no such column."""
         return role in self.given and self.given[role] is None
 
@@ -88,7 +88,7 @@ class Columns:
 
     def _refuse_missing(self, name: str, rows: BoolArray) -> None:
         first = int(np.argmax(rows if self.order is None else rows[self.order]))
-        raise DataError(f"column {name!r} has no value (missing or NaN) at {self.where(first)}; every row needs one")
+        raise DataError(f"column {name!r} must have a value in every row; it is missing or NaN at {self.where(first)}")
 
     def _scalars(self, name: str, column: Any) -> Values:
         try:
@@ -100,8 +100,8 @@ class Columns:
         kinds = {type(value) for value in values}
         if kinds != {str}:
             raise DataError(
-                f"column {name!r} holds {', '.join(sorted(kind.__name__ for kind in kinds))}; numbers, text or "
-                "lists of numbers, all of one length, are expected"
+                f"column {name!r} must hold numbers, text, or lists of numbers of one length; it holds "
+                f"{', '.join(sorted(kind.__name__ for kind in kinds))}"
             )
         return values.astype(str)
 
@@ -113,12 +113,12 @@ class Columns:
         if odd.any() or lengths[0] == 0:
             row = int(np.argmax(odd))
             raise DataError(
-                f"column {name!r} holds lists of different lengths or empty ones: {lengths[0]} in row 0, "
-                f"{lengths[row]} in row {row}; every row needs the same number of components"
+                f"column {name!r} must hold lists of one length, not empty ones; got {lengths[0]} in row 0 and "
+                f"{lengths[row]} in row {row}"
             )
         flat = pc.list_flatten(column)
         if _is_list(flat.type):
-            raise DataError(f"column {name!r} holds lists within lists; every row needs a plain list of numbers")
+            raise DataError(f"column {name!r} must hold plain lists of numbers; it holds lists within lists")
         if flat.null_count:
             hidden = np.asarray(flat.is_null()).reshape(len(lengths), -1)
             self._refuse_missing(name, np.logical_or.reduce(hidden, axis=1))
@@ -163,7 +163,7 @@ class Columns:
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if values.ndim != 1:
-            raise DataError(f"column {name!r} holds lists of {values.shape[1]}; one number per row is expected")
+            raise DataError(f"column {name!r} must hold one number per row; it holds lists of {values.shape[1]}")
         if values.dtype.kind not in kinds:
             row = next((i for i, value in enumerate(values) if not reads_as_number(str(value))), 0)
             raise DataError(
@@ -213,7 +213,7 @@ class Columns:
 
     def _lists(self, name: str, values: Values, labels: bool) -> Values:
         if values.dtype.kind not in "iufb":
-            raise DataError(f"column {name!r} holds lists of {values.dtype.name}; lists of numbers are expected")
+            raise DataError(f"column {name!r} must hold lists of numbers; it holds lists of {values.dtype.name}")
         if values.dtype.kind != "f" and (labels or values.shape[1] == 1):
             whole = values if values.dtype.kind == "u" and values.max() >= 2**63 else values.astype(np.int64)
             return whole[:, 0] if values.shape[1] == 1 else whole

@@ -23,30 +23,30 @@ def read_csv(path: Path, given: ColumnMap) -> Any:
 
     options = pyarrow.csv.ConvertOptions(strings_can_be_null=True)
     table = pyarrow.csv.read_csv(path, convert_options=options)
-    asked = [name for name in _names(LABELS, given) if _looks_whole(table, name)]
+    labels = [name for name in _names(LABELS, given) if _looks_whole(table, name)]
     big = [name for name in _names(NUMBERED, given) if _looks_whole(table, name, "double")]
-    if not asked and not big:
+    if not labels and not big:
         return table
-    options.include_columns = [*asked, *big]
+    options.include_columns = [*labels, *big]
     options.column_types = dict.fromkeys(options.include_columns, pyarrow.string())
     texts = pyarrow.csv.read_csv(path, convert_options=options)
     spelled = _names(("episode",), given)
     for name in options.include_columns:
-        if _is_faithful(texts[name], table[name], merges=name in asked, spelled=name in spelled):
+        if _is_faithful(texts[name], table[name], merges=name in labels, spelled=name in spelled):
             continue
         if name in big:
-            raise DataError(f"{path}: column {name!r} holds whole numbers that no 64-bit number holds; renumber them")
+            raise DataError(f"{path}: column {name!r} must hold whole numbers of at most 64 bits; renumber them")
         table = table.set_column(table.column_names.index(name), name, texts[name])
     return table
 
 
 def _names(roles: tuple[str, ...], given: ColumnMap) -> list[str]:
     """The columns that may play these roles, by the column map or by name."""
-    found = []
+    names = []
     for role in roles:
         wanted = given.get(role, ROLES[role])
-        found += [wanted] if isinstance(wanted, str) else list(wanted or ())
-    return found
+        names += [wanted] if isinstance(wanted, str) else list(wanted or ())
+    return names
 
 
 def _looks_whole(table: Any, name: str, *kinds: str) -> bool:

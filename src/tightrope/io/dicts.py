@@ -39,10 +39,12 @@ def scope_columns(source: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str,
         n, length = int(source["n_trajectories"]), int(source["step_per_trajectory"])
         done = np.asarray(source["done"], dtype=bool)
     except (TypeError, ValueError) as error:
-        raise DataError(f"n_trajectories, step_per_trajectory and done do not read as SCOPE-RL's: {error}") from error
+        raise DataError(
+            f"n_trajectories, step_per_trajectory and done must be as SCOPE-RL writes them: {error}"
+        ) from error
     if n < 1 or length < 1 or done.shape != (n * length,):
         raise DataError(
-            f"done has shape {done.shape}; n_trajectories={n} times step_per_trajectory={length} rows are expected"
+            f"done must have n_trajectories={n} times step_per_trajectory={length} rows; got shape {done.shape}"
         )
     grid = done.reshape(n, length)
     before = np.cumsum(grid, axis=1) - grid  # ends before this step
@@ -60,12 +62,12 @@ def scope_columns(source: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str,
         masked = first_masked(source[name]) is not None  # perhaps after an episode's end, where it means nothing
         values = np.ma.array(source[name]) if masked else np.asarray(source[name])
         if values.shape[:1] != kept.shape:
-            raise DataError(f"{name} has shape {values.shape}; {n * length} rows are expected")
+            raise DataError(f"{name} must have {n * length} rows; got shape {values.shape}")
         columns[name] = values[kept]
     if "pscore" in columns and columns["pscore"].ndim == 2 and columns["pscore"].shape[1] > 1:
         raise DataError(
-            f"pscore has shape {columns['pscore'].shape}, one number for each component of the action; give the "
-            "density of the whole action, their product where components are drawn independently"
+            "pscore must be the density of the whole action (the product, where components are drawn independently); "
+            f"got shape {columns['pscore'].shape}, one number for each component"
         )
     left = f"; {(~kept).sum()} rows after an episode's end were left out" if not kept.all() else ""
     return columns, (f"trajectories, as SCOPE-RL holds them{left}",)

@@ -1,4 +1,4 @@
-"""Where episodes begin and end in a table: by an episode column, by flags that end them, or one in each row."""
+"""Find where episodes begin and end in a table: by a column, by flags on their last rows, or one in each row."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Episodes:
         return f"episode {self.ids[self.code[row]]}, step {self.steps[row]}"
 
 
-def is_one_step(columns: Columns, asked: bool | None) -> bool:
-    """Whether each row is an episode: as asked, else where a bandit's names are there and nothing speaks of time."""
-    if asked is not None:
-        return asked
+def is_one_step(columns: Columns, declared: bool | None) -> bool:
+    """Whether each row is an episode: as declared, or if the names are those of bandits and no column is about time."""
+    if declared is not None:
+        return declared
     if any(columns.roles[role] for role in ("episode", "t", "next_state", "terminated", "truncated", "done", "last")):
         return False
     return any(name in ONE_STEP for role in ("behavior_prob", "reward") for name in columns.roles[role])
@@ -57,7 +57,7 @@ def find_episodes(columns: Columns, one_step: bool) -> Episodes:
             order = np.lexsort((steps, code))
             code, steps = code[order], steps[order]
     else:
-        if not columns.unsaid("t") and columns.name("episode") is not None:
+        if not columns.is_declared_missing("t") and columns.name("episode") is not None:
             raise missing("t", columns.names)
         columns.say("t: the order of the rows")
         if (np.diff(code) < 0).any():
@@ -65,9 +65,9 @@ def find_episodes(columns: Columns, one_step: bool) -> Episodes:
             code = code[order]
         starts = np.flatnonzero(np.diff(code, prepend=-1))
         steps = np.arange(n) - np.repeat(starts, np.diff(np.append(starts, n)))
-    found = Episodes(ids, code, steps, order)
-    _check_steps(found, columns.name("t") or "t")
-    return found
+    episodes = Episodes(ids, code, steps, order)
+    _check_steps(episodes, columns.name("t") or "t")
+    return episodes
 
 
 def _codes(columns: Columns) -> tuple[npt.NDArray[Any], IntArray]:
@@ -76,25 +76,25 @@ def _codes(columns: Columns) -> tuple[npt.NDArray[Any], IntArray]:
     if name is not None:
         episode = columns.raw(name)
         if episode.ndim != 1:
-            raise DataError(f"column {name!r} holds lists; an episode's name is one number or text")
+            raise DataError(f"column {name!r} must hold one number or text per row, the episode's name; it holds lists")
         check_finite(f"column {name!r}", episode, columns.where)
         return np.unique(episode, return_inverse=True)
     ends = _ends(columns)
-    columns.say("episode: rows in the order they have, cut after each flagged end")
+    columns.say("episode: rows in their order, a new one after each flagged end")
     code = np.concatenate([[0], np.cumsum(ends[:-1])])
     return np.arange(code[-1] + 1), code
 
 
 def _ends(columns: Columns) -> BoolArray:
-    """Where rows in order are to be cut; refused unless the flags tell of every end."""
+    """Where rows in order end an episode; refused unless the flags mark every end."""
     flags = [role for role in ("terminated", "truncated", "done", "last") if columns.name(role) is not None]
-    told = "done" in flags or "last" in flags or {"terminated", "truncated"} <= set(flags)
-    if not flags or not (told or columns.unsaid("episode")):
+    complete = "done" in flags or "last" in flags or {"terminated", "truncated"} <= set(flags)
+    if not flags or not (complete or columns.is_declared_missing("episode")):
         error = missing("episode", columns.names)
         hint = ""
         if flags:
             hint = (
-                f". {columns.name(flags[0])!r} alone does not tell where other episodes end; if it does, say so: "
+                f". {columns.name(flags[0])!r} alone may not mark the end of every episode; if it does, say so: "
                 'columns={"episode": None} (--column episode=)'
             )
         elif columns.name("t") is None:
@@ -104,16 +104,16 @@ def _ends(columns: Columns) -> BoolArray:
     return ends
 
 
-def _check_steps(found: Episodes, column: str) -> None:
-    offsets = found.offsets
-    expected = np.arange(len(found.code)) - np.repeat(offsets[:-1], np.diff(offsets))
-    wrong = np.flatnonzero(found.steps != expected)
+def _check_steps(episodes: Episodes, column: str) -> None:
+    offsets = episodes.offsets
+    expected = np.arange(len(episodes.code)) - np.repeat(offsets[:-1], np.diff(offsets))
+    wrong = np.flatnonzero(episodes.steps != expected)
     if not len(wrong):
         return
     row = int(wrong[0])
-    episode, seen, wanted = found.ids[found.code[row]], found.steps[row], expected[row]
+    episode, seen, wanted = episodes.ids[episodes.code[row]], episodes.steps[row], expected[row]
     if seen < 0:
-        raise DataError(f"episode {episode}, step {seen}, column {column!r}: steps count from 0")
+        raise DataError(f"episode {episode}, step {seen}, column {column!r}: steps must count from 0")
     if seen < wanted:
         raise DataError(
             f"episode {episode}, step {seen}, column {column!r}: this step is there more than once; keep one row of "
@@ -123,36 +123,39 @@ def _check_steps(found: Episodes, column: str) -> None:
     raise DataError(f"episode {episode}, step {wanted}, column {column!r}: this step is missing{hint}")
 
 
-def without_last_rows(columns: Columns, found: Episodes) -> tuple[Episodes, IntArray]:
-    """Leave out the rows that hold an episode's last observation and no step (RLDS); and where those were, -1 for none.
+def without_last_rows(columns: Columns, episodes: Episodes) -> tuple[Episodes, IntArray]:
+    """Leave out the rows that hold an episode's last observation and no step (RLDS); also return where they were.
 
-    By its definition the action and reward of such a row mean nothing. One with a reward is refused: whoever wrote it
-    may have meant a step.
+    That is one row per episode, -1 where it has none. The action and reward of such a row mean nothing. A row with a
+    reward is refused, because whoever wrote it may have meant a step.
     """
     name = columns.name("last")
-    rows = np.full(len(found.ids), -1)
+    rows = np.full(len(episodes.ids), -1)
     if name is None:
-        return found, rows
-    order = np.arange(columns.n_rows) if found.order is None else found.order
+        return episodes, rows
+    order = np.arange(columns.n_rows) if episodes.order is None else episodes.order
     last = columns.flag("last")[order]
     early = last.copy()
-    early[found.offsets[1:] - 1] = False
+    early[episodes.offsets[1:] - 1] = False
     if early.any():
         raise DataError(
-            f"column {name!r} is set at {found.where(int(np.argmax(early)))}, but the episode goes on after it"
+            f"column {name!r} must be set on the last row of an episode only; it is set at "
+            f"{episodes.where(int(np.argmax(early)))}, and the episode goes on after it"
         )
     reward = columns.name("reward")
     if reward is not None:
         paid = np.flatnonzero(last & (columns.raw(reward)[order] != 0))
         if len(paid):
             raise DataError(
-                f"column {reward!r} is not 0 at {found.where(int(paid[0]))}, where {name!r} is set: such a row holds "
-                "the last observation and no step. If here it is a step like the others, say so: "
-                f"{fix('done', name)}; otherwise set its reward to 0"
+                f"column {reward!r} must be 0 where {name!r} is set, because such a row holds the last observation and "
+                f"no step; it is not at {episodes.where(int(paid[0]))}. If this row is a step like the others, say so: "
+                f"{fix('done', name)}. Otherwise set its reward to 0"
             )
-    alone = last & (found.steps == 0)
+    alone = last & (episodes.steps == 0)
     if alone.any():
-        raise DataError(f"{found.where(int(np.argmax(alone)))} holds a last observation only; leave this episode out")
-    rows[found.code[last]] = order[last]
-    columns.say(f"last: {name!r}; {last.sum()} rows with an episode's last observation are no steps and were left out")
-    return Episodes(found.ids, found.code[~last], found.steps[~last], order[~last]), rows
+        raise DataError(
+            f"{episodes.where(int(np.argmax(alone)))} holds a last observation only; leave this episode out"
+        )
+    rows[episodes.code[last]] = order[last]
+    columns.say(f"last: {name!r}; {last.sum()} rows hold an episode's last observation, not a step, and were left out")
+    return Episodes(episodes.ids, episodes.code[~last], episodes.steps[~last], order[~last]), rows

@@ -46,7 +46,7 @@ def columns(source: Any) -> dict[str, Any]:
     made = {name: joined(name, arrays) for name, arrays in parts.items()}
     if len(made["rewards"]) != expected:
         raise DataError(
-            f"{source}: {len(made['rewards'])} steps were found where the dataset says {expected}; record it again"
+            f"{source} must hold {expected} steps, as it says itself; it holds {len(made['rewards'])}. Record it again"
         )
     return made
 
@@ -74,12 +74,12 @@ def _open(source: str | os.PathLike[str]) -> Any:
     folder = _data_folder(source)
     if folder is None:
         raise DataError(
-            f"no Minari dataset at {source}; see which there are: minari list local, and download others first"
+            f"there is no Minari dataset at {source}; `minari list local` shows which there are. Download others first"
         )
-    told = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
-    if "observation_space" not in told or "action_space" not in told:
+    metadata = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
+    if "observation_space" not in metadata or "action_space" not in metadata:
         raise DataError(
-            f"{source} names an environment instead of its spaces; Minari would have to run that environment. Load it "
+            f"{source} must hold its spaces; it names an environment instead, which Minari would have to run. Load it "
             "yourself and pass the MinariDataset"
         )
     return minari.MinariDataset(folder)
@@ -111,7 +111,7 @@ def _steps(episode: Any) -> dict[str, Values]:
     }
     for name, values in made.items():
         if len(values) != steps:
-            raise DataError(f"episode {episode.id} has {len(values)} {name} for {steps} rewards")
+            raise DataError(f"episode {episode.id} must have as many {name} as rewards, {steps}; got {len(values)}")
     for name, values in _numbers(episode.infos or {}, "infos/"):
         if len(values) in (steps, steps + 1):  # the first of steps + 1 is the reset's, before any action
             made[name] = values[len(values) - steps :]
@@ -120,7 +120,7 @@ def _steps(episode: Any) -> dict[str, Values]:
 
 def _actions(actions: Any) -> Values:
     if isinstance(actions, (dict, tuple)):
-        raise DataError("actions are dictionaries or tuples, of which no policy's probability is known; flatten them")
+        raise DataError("actions must be numbers; they are dictionaries or tuples. Flatten them")
     return np.asarray(actions)
 
 
@@ -132,10 +132,10 @@ def _numbers(infos: dict[str, Any], prefix: str) -> Iterator[tuple[str, Values]]
             continue
         check_unmasked(f"{prefix}{name}", values)
         try:
-            found = np.asarray(values)
+            array = np.asarray(values)
         except ValueError:  # ragged
             continue
-        if found.ndim == 2 and found.shape[1] == 1:
-            found = found[:, 0]
-        if found.ndim == 1 and found.dtype.kind in "iufb":
-            yield f"{prefix}{name}", found
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim == 1 and array.dtype.kind in "iufb":
+            yield f"{prefix}{name}", array

@@ -1,4 +1,4 @@
-"""Probability columns as log-probabilities: read as what their names say, refused where the values say otherwise."""
+"""Probability columns as log-probabilities: the name says which they hold, and the values must fit the name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from tightrope.base.checks import ROUNDING, check_finite, check_log_probs
 from tightrope.base.dataset import Array
 from tightrope.base.errors import DataError
+from tightrope.base.names import must_be_one_of
 from tightrope.io.aliases import fix
 from tightrope.io.columns import Columns, quoted
 
@@ -19,7 +20,7 @@ _LOGARITHM = re.compile(r"(^|_)log(_|p|$)")  # eval_log_prob, logp_new; but not 
 
 
 def log_probs(columns: Columns, who: str, discrete: bool | None, *, zero: bool) -> Array | None:
-    """Log-probabilities of the logged actions from whichever columns are there; several must agree."""
+    """Log-probabilities of the logged actions, from any columns that hold them; several must agree."""
     probs, logs = columns.roles[f"{who}_prob"], columns.roles[f"{who}_log_prob"]
     names = [*logs, *probs]
     if not names:
@@ -27,17 +28,17 @@ def log_probs(columns: Columns, who: str, discrete: bool | None, *, zero: bool) 
     result = _as_log(columns, names[0], bool(logs), discrete, zero)
     for other in names[1:]:
         _check_agreement(columns, who, names[0], result, other)
-    same = f"; so say{'s' if len(names) == 2 else ''} {quoted(names[1:])}" if len(names) > 1 else ""
+    same = f"; {quoted(names[1:])} agree{'s' if len(names) == 2 else ''}" if len(names) > 1 else ""
     columns.say(f"{who}: {names[0]!r}, read as a {'logarithm' if logs else 'probability'}{same}")
     return result
 
 
 def eval_log_probs(columns: Columns, column: str | None, discrete: bool | None) -> Array | None:
-    """The candidate's, from the standard columns or the one named."""
+    """The candidate's log-probabilities, from the standard columns or from the one that is named."""
     if column is None:
         return log_probs(columns, "eval", discrete, zero=True)
     if column not in columns.names:
-        raise DataError(f"the candidate's column {column!r} is not in the logs; they have: {', '.join(columns.names)}")
+        raise DataError(must_be_one_of("the candidate's column", column, columns.names))
     log = bool(_LOGARITHM.search(column))
     columns.say(f"eval: {column!r}, read as a {'logarithm' if log else 'probability'}")
     return _as_log(columns, column, log, discrete, zero=True)
@@ -50,11 +51,11 @@ def _check_agreement(columns: Columns, who: str, name: str, logs: Array, other: 
     apart = ~(np.abs(values - probs) <= AGREE * np.maximum(probs, values) + SMALLEST)
     if apart.any():
         row = int(np.argmax(apart))
+        owner = "behaviour policy's" if who == "behavior" else "candidate's"
         ways = [fix(f"{who}_log_prob" if log else f"{who}_prob", each) for each, log in is_log.items()]
         raise DataError(
-            f"the logs have both {other!r} and {name!r}; keep one of them, or say which holds the {who} policy's "
-            f"probabilities, for they disagree ({values[row]:.6g} and {probs[row]:.6g} at {columns.where(row)}): "
-            f"{' or '.join(ways)}"
+            f"columns {other!r} and {name!r} must agree, because both hold the {owner} probabilities; got "
+            f"{values[row]:.6g} and {probs[row]:.6g} at {columns.where(row)}. Say which to use: {' or '.join(ways)}"
         )
 
 
@@ -64,8 +65,8 @@ def _as_log(columns: Columns, name: str, log: bool, discrete: bool | None, zero:
     if log:
         if discrete is not False and values.min() >= 0 and values.max() > ROUNDING:
             raise DataError(
-                f"column {name!r} is read as logarithms, but is {values.max():g} at {where(int(values.argmax()))} and "
-                "never negative: a probability above 1. Are these probabilities? Then say so: "
+                f"column {name!r} must hold logarithms of probabilities, at most 0; got {values.max():g} at "
+                f"{where(int(values.argmax()))}, and none is negative. If these are probabilities, say so: "
                 f"{fix(f'{who}_prob', name)}"
             )
         check_log_probs(f"column {name!r}", values, discrete, where, zero=zero)
@@ -74,14 +75,12 @@ def _as_log(columns: Columns, name: str, log: bool, discrete: bool | None, zero:
     low = values < 0 if zero else values <= 0
     if low.any():
         row = int(np.argmax(low))
-        hint = f"; are these logarithms? Then say so: {fix(f'{who}_log_prob', name)}" if values.min() < 0 else ""
-        need = "≥ 0" if zero else "> 0: the behaviour policy took this action"
-        raise DataError(f"column {name!r} is {values[row]:g} at {where(row)}; a probability must be {need}{hint}")
+        hint = f". If these are logarithms, say so: {fix(f'{who}_log_prob', name)}" if values.min() < 0 else ""
+        need = "≥ 0" if zero else "> 0, because the behaviour policy took this action"
+        raise DataError(f"column {name!r} must be a probability {need}; got {values[row]:g} at {where(row)}{hint}")
     if discrete is not False and values.max() > 1 + ROUNDING:
         row = int(np.argmax(values > 1 + ROUNDING))
-        why = "actions are discrete" if discrete else "the logs hold no action column, so they count as discrete"
-        raise DataError(
-            f"column {name!r} is {values[row]:g} > 1 at {where(row)}; {why}, and only a density may exceed 1"
-        )
+        why = "actions are discrete" if discrete else "without an action column actions count as discrete"
+        raise DataError(f"column {name!r} must be at most 1, because {why}; got {values[row]:g} at {where(row)}")
     with np.errstate(divide="ignore"):
         return np.log(values)

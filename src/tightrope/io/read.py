@@ -1,4 +1,4 @@
-"""Logs in any of the known forms to a validated dataset; every reader ends in the same long-format table."""
+"""Read logs of any known form into a checked dataset; every reader ends in the same table, one row per step."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from tightrope.base.checks import whole_horizon
 from tightrope.base.dataset import BoolArray, TrajectoryDataset
 from tightrope.base.errors import DataError
+from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.policy import Policy, as_policy
 from tightrope.base.ratios import eval_log_probs
 from tightrope.base.warnings import Caution, caution
@@ -22,6 +23,7 @@ from tightrope.io.sources import open_source
 Incomplete = Literal["error", "terminate", "drop"]
 
 
+@suggests_keywords
 def read(
     source: Any,
     *,
@@ -35,26 +37,38 @@ def read(
     columns: ColumnMap | None = None,
     one_step: bool | None = None,
 ) -> TrajectoryDataset:
-    """Logs as a dataset; its ``reading`` says which column was taken for what.
+    """Read logs into a dataset, whose ``reading`` says which column was used for what.
 
     ``source`` is a Parquet or CSV file, a pandas, polars or pyarrow table, a mapping of names to arrays (also OBP's and
     SCOPE-RL's), a Minari dataset (``minari:ID``, its folder or the object), d3rlpy episodes or replay buffer, or a
     Stable-Baselines3 rollout buffer.
 
-    Columns of a table, one row per step in any order: ``episode``, ``t`` (from 0), ``reward``; ``state`` or ``obs_*``;
-    ``action`` or ``action_*``; ``behavior_prob`` or ``behavior_log_prob``; optionally ``eval_prob`` or
-    ``eval_log_prob`` (or the one named by ``eval_column``), ``terminated``, ``truncated``, ``next_state`` or
-    ``next_obs_*``. The names that other tools write are known (``readers/aliases.py``); ``columns`` overrides them:
-    ``{"behavior_prob": "p", "state": ["age", "dose"], "t": None}``, None where there is no such column. ``one_step``
-    makes every row an episode; without it only logs with a bandit's names and no episodes are read so.
+    A table has one row per step, in any order. Its columns are ``episode``, ``t`` (from 0) and ``reward``; ``state`` or
+    ``obs_*``; ``action`` or ``action_*``; ``behavior_prob`` or ``behavior_log_prob``; and, where the logs have them,
+    ``eval_prob`` or ``eval_log_prob``, ``terminated``, ``truncated``, ``next_state`` or ``next_obs_*``. The names that
+    other tools write are known too (``io/aliases.py``).
 
-    ``horizon`` defaults to the longest episode; exact bounds want it declared, but for ``one_step`` logs, where it is
-    1. ``reward_range`` and ``return_range`` are what is *possible*, not what was seen. ``incomplete`` says what to do
-    with episodes that are shorter than the horizon and not flagged as terminated. ``behavior`` supplies the behaviour
-    policy where the logs carry no probabilities.
+    - ``columns``: which column is what, where names do not say: ``{"behavior_prob": "p", "state": ["age", "dose"],
+      "t": None}``, with None where there is no such column.
+    - ``eval_column``: the column with the candidate's probabilities, if it is not ``eval_prob``.
+    - ``one_step``: True makes every row an episode. None does so only for logs with the names that bandits use.
+    - ``horizon``: how many steps count; None takes the longest episode. Exact bounds need it declared, except for
+      ``one_step`` logs, where it is 1.
+    - ``reward_range``, ``return_range``: what is *possible* for one step and for one episode, not what was seen.
+    - ``incomplete``: what to do with an episode that is shorter than the horizon and not flagged as terminated:
+      "error" refuses it, "terminate" counts what follows as 0, "drop" leaves it out.
+    - ``behavior``: the behaviour policy, where the logs hold no probabilities.
+
+    >>> import tightrope
+    >>> rows = {"episode": [0, 0, 1], "t": [0, 1, 0], "reward": [1.0, 0.0, 2.0], "terminated": [False, True, True]}
+    >>> logs = tightrope.read({**rows, "behavior_prob": [0.5, 0.5, 0.25], "eval_prob": [0.6, 0.6, 0.2]}, horizon=2)
+    >>> logs
+    <TrajectoryDataset: 2 episodes, 3 steps, horizon 2, discount 1>
+    >>> round(tightrope.estimate(logs, estimator="is"), 3)
+    1.52
     """
     if incomplete not in ("error", "terminate", "drop"):
-        raise DataError(f'incomplete is {incomplete!r}; "error", "terminate" or "drop"')
+        raise DataError(must_be_one_of("incomplete", incomplete, ("error", "terminate", "drop")))
     opened = open_source(source, columns or {})
     logs = Logs.of(opened.table, opened.broken, columns, opened.one_step if one_step is None else one_step)
     steps, episodes = logs.columns, logs.episodes
@@ -64,7 +78,7 @@ def read(
     behavior_logs = probabilities.log_probs(steps, "behavior", discrete, zero=False)
     lengths = np.diff(episodes.offsets)
     terminated = _terminated(logs)
-    declared = horizon is not None or logs.one_step  # an episode of one step has a horizon of 1 by its definition
+    declared = horizon is not None or logs.one_step  # episodes of one step have a horizon of 1 by definition
     horizon = int(lengths.max()) if horizon is None else whole_horizon(horizon)
     short = (lengths < horizon) & ~terminated
     _check_incomplete(logs, short, incomplete)
@@ -86,7 +100,7 @@ def read(
         reward_range=reward_range,  # type: ignore[arg-type]  # None ends become infinite there
         return_range=return_range,  # type: ignore[arg-type]
         notes=_notes(short, incomplete),
-        reading=(*opened.said, *steps.said, *_not_read(steps, behavior_logs is None and behavior is None)),
+        reading=(*opened.notes, *steps.notes, *_not_read(steps, behavior_logs is None and behavior is None)),
     )
     if incomplete == "drop":
         dataset = dataset.take(np.flatnonzero(~short))
@@ -101,7 +115,7 @@ def _with_behavior(dataset: TrajectoryDataset, behavior: Policy) -> TrajectoryDa
 
 
 def _terminated(logs: Logs) -> BoolArray:
-    """Which episodes are known to have ended for good: "done" counts only where "truncated" tells the rest apart."""
+    """Which episodes ended for good; "done" counts only where "truncated" says which ones were cut off."""
     if logs.one_step:
         return np.ones(len(logs.episodes.ids), dtype=bool)
     terminated, truncated, done = (logs.ends(role) for role in ("terminated", "truncated", "done"))
@@ -112,9 +126,11 @@ def _terminated(logs: Logs) -> BoolArray:
 
 
 def _check_incomplete(logs: Logs, short: BoolArray, incomplete: Incomplete) -> None:
-    """Refuse to drop all, and a flag that says that an episode ended but not how, where that matters."""
+    """Refuse to drop all, and "done" alone where it matters whether an episode ended for good or was cut off."""
     if incomplete == "drop" and short.all():
-        raise DataError('incomplete="drop" leaves no episode: none reaches the horizon or is flagged as terminated')
+        raise DataError(
+            'incomplete="drop" leaves no episode: all stop before the horizon without being flagged as terminated'
+        )
     if incomplete != "error":
         return
     columns = logs.columns
@@ -127,7 +143,7 @@ def _check_incomplete(logs: Logs, short: BoolArray, incomplete: Incomplete) -> N
         raise DataError(
             f"episode {logs.episodes.ids[first]} stops before the horizon, and {name!r} does not say whether it ended "
             f"for good or was cut off ({len(unclear)} of {len(short)} episodes are like this). If {name!r} means ended "
-            f'for good: {fix("terminated", name)}; if some were cut off, say what to do: incomplete="terminate" '
+            f'for good: {fix("terminated", name)}. If some were cut off, choose what to do: incomplete="terminate" '
             '(--incomplete terminate) counts what follows as 0, "drop" leaves these episodes out'
         )
 
@@ -148,11 +164,11 @@ def _notes(short: BoolArray, incomplete: Incomplete) -> tuple[Caution, ...]:
 
 
 def _not_read(columns: Columns, no_behavior: bool) -> list[str]:
-    """What was looked for in vain, and what was left alone."""
-    said = []
+    """What was not found, and which columns were not used."""
+    lines = []
     if no_behavior:
         known = ", ".join(ROLES["behavior_prob"] + ROLES["behavior_log_prob"])
-        said.append(f"behavior: no probabilities; known names: {known}; yours: {fix('behavior_prob')}")
+        lines.append(f"behavior: no probabilities; known names: {known}; yours: {fix('behavior_prob')}")
     if columns.unused():
-        said.append(f"not used: {quoted(columns.unused())}")
-    return said
+        lines.append(f"not used: {quoted(columns.unused())}")
+    return lines

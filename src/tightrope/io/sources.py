@@ -1,4 +1,4 @@
-"""What a source is, by its looks, and its rows as a table. A reader is a function in ``SOURCES``."""
+"""Recognise what a source is, and give its rows as a table. A reader is a function in ``SOURCES``."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ SOURCES: tuple[Callable[[Any, ColumnMap], Found | None], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A pyarrow table, why each column left out of it does not convert, and what the source itself tells."""
+    """A pyarrow table, and what is known about it."""
 
     table: Any
-    broken: dict[str, str]
-    one_step: bool | None = None  # known to be so
-    said: tuple[str, ...] = ()
+    broken: dict[str, str]  # why each column that is not in the table could not be converted
+    one_step: bool | None = None  # whether each row is an episode; None: not known
+    notes: tuple[str, ...] = ()  # what the source is
 
 
 def open_source(source: Any, given: ColumnMap) -> Source:
-    """The rows of whatever it is; other libraries are recognised by their attributes and not imported."""
+    """The rows of any known source; the attributes of an object show its library, which is not imported."""
     for reader in SOURCES:
-        found = reader(source, given)
-        if found is not None:
-            return Source(*to_parts(found.columns), found.one_step, found.said)
+        known = reader(source, given)
+        if known is not None:
+            return Source(*to_parts(known.columns), known.one_step, known.notes)
     return Source(*to_parts(source, given))

@@ -20,7 +20,7 @@ class Found(NamedTuple):
     """The columns of a source that some tool made, and what the source itself tells."""
 
     columns: Mapping[str, Any]
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what the source is
     one_step: bool | None = None  # known to be so
 
 
@@ -51,15 +51,15 @@ def to_parts(source: Any, given: ColumnMap | None = None) -> tuple[Any, dict[str
         raise DataError(f"{label} is empty: it holds no rows")
     twice = {name for name in table.column_names if table.column_names.count(name) > 1}
     if twice:
-        raise DataError(f"{label} has more than one column named {', '.join(sorted(twice))}")
+        raise DataError(f"{label} must have each column once; it has more than one named {', '.join(sorted(twice))}")
     return table, broken
 
 
 def _unknown(source: Any) -> DataError:
     return DataError(
-        f"source is a {type(source).__name__}; give a path to a Parquet or CSV file, a pandas, polars or pyarrow "
-        "table, a mapping of column names to arrays, a Minari dataset, d3rlpy episodes or a Stable-Baselines3 "
-        "rollout buffer"
+        "source must be a path to a Parquet or CSV file, a pandas, polars or pyarrow table, a mapping of column names "
+        "to arrays, a Minari dataset, d3rlpy episodes or a Stable-Baselines3 rollout buffer; got type "
+        f"{type(source).__name__}"
     )
 
 
@@ -80,7 +80,7 @@ def _read_file(path: Path, given: ColumnMap) -> Any:
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{path} cannot be read as {kind}, which its name says it is: {error}") from error
+        raise DataError(f"{path} cannot be read as {kind}, which is what its name says: {error}") from error
     return table
 
 
@@ -141,8 +141,8 @@ def _to_array(values: Any) -> Any:
         return pa.FixedSizeListArray.from_arrays(pa.array(given.ravel()), given.shape[1])
     if given.ndim != 1:
         raise DataError(
-            f"has shape {given.shape}; (rows,) or (rows, components) of numbers is expected: flatten it, "
-            'or leave it out: columns={"state": None}'
+            f"must have shape (rows,) or (rows, components); got shape {given.shape}. Flatten it, or leave it out: "
+            'columns={"state": None}'
         )
     return pa.array(given.tolist() if given.dtype.kind == "O" else given)
 
@@ -157,7 +157,7 @@ def _whole(values: Any, given: Any) -> Any:
         if np.iinfo(kind).min <= min(values) and max(values) <= np.iinfo(kind).max:
             return np.array(list(values), dtype=kind)
     largest = max(values, key=abs)
-    raise DataError(f"holds whole numbers that no 64-bit number holds, such as {largest}; give them as text")
+    raise DataError(f"must hold whole numbers of at most 64 bits; got {largest}. Give them as text")
 
 
 def _has_masked_rows(values: Any) -> bool:
@@ -170,7 +170,10 @@ def _from_frame(frame: Any) -> tuple[Any, dict[str, str]]:
     import pyarrow as pa
 
     if any(isinstance(name, str) and "\0" in name for name in getattr(frame, "columns", ())):
-        raise DataError("a column's name holds a null character, over which polars ends the process; rename it")
+        raise DataError(
+            "the names of columns must not hold a null character, because polars then ends the process; rename the "
+            "column"
+        )
     try:
         if not (hasattr(frame, "iloc") and any(_has_masked_rows(frame[name]) for name in frame.columns)):
             return pa.table(frame), {}

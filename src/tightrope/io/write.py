@@ -1,4 +1,4 @@
-"""A dataset back to a long-format Parquet or CSV file, as ``read`` reads it."""
+"""Write a dataset to a Parquet or CSV file, one row per step, as ``read`` reads it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,15 @@ _OPEN = ("/dev/fd/", "/dev/std", "/proc/")  # lead to what is open, perhaps to a
 
 
 def write(dataset: TrajectoryDataset, path: str | os.PathLike[str]) -> None:
-    """Write one row per step. The file appears whole or not at all.
+    """Write a dataset to a Parquet or CSV file, one row per step; the file appears whole or not at all.
 
-    Episodes that were cut off are written as such, so reading them again takes ``incomplete="terminate"``.
+    Episodes that were cut off are written as cut off, so reading them again needs ``incomplete="terminate"``.
+
+    >>> import tightrope
+    >>> logs = tightrope.read({"reward": [1.0, 0.0], "pscore": [0.5, 0.5], "eval_prob": [0.7, 0.3]})
+    >>> tightrope.write(logs, "logs.parquet")
+    >>> tightrope.read("logs.parquet", one_step=True)
+    <TrajectoryDataset: 2 episodes, 2 steps, horizon 1, discount 1>
     """
     import pyarrow as pa
     import pyarrow.csv
@@ -38,8 +44,9 @@ def write(dataset: TrajectoryDataset, path: str | os.PathLike[str]) -> None:
     if dataset.n_dropped:
         were = "episode was" if dataset.n_dropped == 1 else "episodes were"
         raise DataError(
-            f'{dataset.n_dropped} {were} left out of this dataset for being cut off (incomplete="drop"), and no file '
-            "would say so: exact bounds on it would be wrong. Write the logs as they were read without that"
+            f"{dataset.n_dropped} {were} left out of this dataset because the logger cut them off "
+            '(incomplete="drop"). A file would not say so, and exact bounds on it would be wrong. Read the logs '
+            "without that and write them"
         )
     table = pa.table(_columns(dataset))
     replace_file(target, lambda temporary: writers[target.suffix](table, temporary))
@@ -64,7 +71,7 @@ def replace_file(target: Path, make: Callable[[str], Any]) -> None:
         with suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError):
-            raise DataError(f"{target} cannot be written: {error}; what was there is as it was") from error
+            raise DataError(f"{target} cannot be written: {error}; the file that was there is unchanged") from error
         raise
 
 
@@ -88,14 +95,14 @@ def check_writable(target: Path) -> None:
 
 def _destination(target: Path) -> Path:
     """The file that a path leads to, links followed; a new name or a regular file, never a device, pipe or folder."""
-    real, found = Path(os.path.realpath(target)), None
+    real, status = Path(os.path.realpath(target)), None
     try:
-        found = real.stat()
+        status = real.stat()
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:  # too long a name, a link to itself, a null character
         raise DataError(f"{target} cannot be written: {error}") from error
-    why = "" if found is None else _why_not(real, found)
+    why = "" if status is None else _why_not(real, status)
     if os.path.abspath(target).startswith(_OPEN):
         why = NO_FILE
     if why:
@@ -103,22 +110,22 @@ def _destination(target: Path) -> Path:
     return real
 
 
-def _why_not(real: Path, found: os.stat_result) -> str:
+def _why_not(real: Path, status: os.stat_result) -> str:
     """Why what is there is not to be written over; empty where it may be."""
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         return "it is a folder; give the name of a file in it"
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return NO_FILE
     if not os.access(real, os.W_OK):
         return "it is read-only"
-    return "it is where the answer is printed; give another file" if _is_printed_to(found) else ""
+    return "it is where the answer is printed; give another file" if _is_printed_to(status) else ""
 
 
-def _is_printed_to(found: os.stat_result) -> bool:
+def _is_printed_to(status: os.stat_result) -> bool:
     """Whether a file is what stdout or stderr are redirected to."""
     for descriptor in (1, 2):
         with suppress(OSError):
-            if os.path.samestat(os.fstat(descriptor), found):
+            if os.path.samestat(os.fstat(descriptor), status):
                 return True
     return False
 

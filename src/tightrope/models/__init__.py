@@ -1,4 +1,4 @@
-"""Models of the environment, one small file each, fitted from weighted trajectories. A registry of names."""
+"""Models of the environment, one small file each, fitted from weighted episodes, and their names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from tightrope.base.checks import accepted
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem
 from tightrope.models.base import (
@@ -33,36 +34,36 @@ MODELS: dict[str, Callable[[], Model]] = {
 
 
 def model(chosen: str | Model, problem: Problem) -> Model:
-    """A model by name, as it is, or ("auto") tabular for discrete states and actions and linear otherwise."""
+    """A model by name or as an object; "auto" is tabular for discrete states and actions, and otherwise linear."""
     if not isinstance(chosen, str):
         check_model(chosen)
         return chosen
     if chosen == "auto":
         chosen = "tabular" if is_discrete(problem) else "linear"
     if chosen not in MODELS:
-        raise TightropeError(f"model is {chosen!r}; known: {', '.join(MODELS)}")
+        raise TightropeError(must_be_one_of("model", chosen, ("auto", *MODELS), "a model object"))
     return MODELS[chosen]()
 
 
 def check_model(chosen: Any) -> None:
-    """Refuse an object that is no model, before it is asked for what only a model knows."""
+    """Refuse an object that is not a model, before anything uses it as one."""
     if isinstance(chosen, type):
-        raise TightropeError(f"model is the class {chosen.__name__}; give an instance, such as {chosen.__name__}()")
+        raise TightropeError(f"model must be an instance, such as {chosen.__name__}(); got the class {chosen.__name__}")
     if not isinstance(chosen, Model) or "anchor" not in accepted(chosen.prepare):
         raise TightropeError(
-            f"model is a {type(chosen).__name__}; give a name ({', '.join(MODELS)}) or a model, such as those of "
-            "tightrope.models (--model module:object)"
+            f"model must be a name ({', '.join(MODELS)}) or a model, such as those of tightrope.models (--model "
+            f"module:object); got type {type(chosen).__name__}"
         )
 
 
 def prepared_model(chosen: str | Model, problem: Problem, anchor: str) -> PreparedModel:
-    """The model prepared for these logs and this candidate, once for all that use it."""
+    """The model prepared for these logs and this candidate; all estimators that use it share one."""
     key = ("prepared", model_key(chosen), anchor)
     return problem.once(key, lambda: (chosen, model(chosen, problem).prepare(problem, anchor=anchor)))[1]
 
 
 def model_key(chosen: str | Model) -> str | int:
-    """A name, or which object: models need not be hashable. Whoever keeps the key keeps the object too."""
+    """The name of a model, or the id of an object, which need not be hashable. Keep the object as long as the key."""
     return chosen if isinstance(chosen, str) else id(chosen)
 
 

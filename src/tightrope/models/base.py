@@ -1,15 +1,16 @@
-"""What a model is: settings that, prepared for some logs, can be fitted under any trajectory weights.
+"""What a model is: settings that, prepared for some logs, can be fitted under any weights of the episodes.
 
-A prepared model answers two questions, both as functions of weights, so that a refit per replicate is just another row:
+A prepared model answers two questions as functions of weights, so that a refit for a replicate is just another row:
 what the candidate is worth in the model (``values``), and what the model says of the logged states and actions
 (``control_variates``), which DR and WDR correct.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.problem import Problem
 
 
@@ -28,7 +29,7 @@ class Model(Protocol):
 
 
 class Evaluated(Protocol):
-    """Anything that is fitted anew under every row of weights and then worth something."""
+    """Anything that is fitted again under every row of weights, and then has a value."""
 
     @property
     def n_trajectories(self) -> int:
@@ -98,4 +99,18 @@ class SimulatedModel(Protocol):
 
     def simulation_error(self) -> float:
         """The Monte Carlo standard error of the value under weights of one."""
+        ...
+
+
+@runtime_checkable
+class ActionValuedModel(Protocol):
+    """A prepared model that lists the values of all actions in the logged states, not only of the logged ones."""
+
+    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
+        """q̂_t(S_t, a) in the model of each row of weights (rows, n), for every action a and each step of the episodes
+        wanted of that row, one episode after the other: (steps, actions) for each row. What needs a fit is 0 where
+        nothing has weight.
+
+        The model of a row is made of the episodes with weight alone: what others hold must not change a bit of it.
+        """
         ...

@@ -1,7 +1,8 @@
-"""Value functions given by the user: no fit, whatever the weights."""
+"""Value functions that the user gives: nothing is fitted."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.checks import lent, numbers, read_only
-from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.dataset import Array, BoolArray, IntArray, steps_of
 from tightrope.base.errors import DataError, PolicyError
 from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem
@@ -28,7 +29,8 @@ class GivenValues:
         table = numbers("q_values", q_values, DataError)
         if table.ndim not in (2, 3) or not np.isfinite(table).all():
             raise DataError(
-                f"q_values has shape {table.shape}; finite (states, actions) or (times, states, actions) expected"
+                "q_values must be finite numbers of shape (states, actions) or (times, states, actions); got shape "
+                f"{table.shape}"
             )
         object.__setattr__(self, "q_values", read_only(table.copy()))
 
@@ -36,15 +38,17 @@ class GivenValues:
         """Look the logged steps up once."""
         data, policy = problem.dataset, problem.policy
         if not isinstance(policy, DiscretePolicy):
-            raise PolicyError("given q_values need a policy that lists its probs, since v̂ is their average")
+            raise PolicyError(
+                "q_values need a policy with probs(states, t), because v̂ is their average over its actions"
+            )
         states, actions, times = numbered("state", data.states), numbered("action", data.actions), data.times
         table = self.q_values
         if table.ndim == 2:
             table = np.broadcast_to(table, (data.horizon, *table.shape))
         if len(table) < data.horizon or states.max() >= table.shape[1] or actions.max() >= table.shape[2]:
             raise DataError(
-                f"q_values has shape {self.q_values.shape}; the logs need horizon {data.horizon}, states up to "
-                f"{states.max()} and actions up to {actions.max()}"
+                f"q_values must cover horizon {data.horizon}, states up to {states.max()} and actions up to "
+                f"{actions.max()}, as the logs have them; got shape {self.q_values.shape}"
             )
         values = np.empty(data.n_steps)
         for start, stop in data.chunks():
@@ -52,19 +56,24 @@ class GivenValues:
             rows, probs = table[times[steps], states[steps]], policy.probs(lent(states[steps]), lent(times[steps]))
             if probs.shape != rows.shape:
                 raise DataError(
-                    f"q_values are of {rows.shape[1]} actions, the policy {probs.shape[1]}; one each expected"
+                    f"q_values must have as many actions as the policy, {probs.shape[1]}; got {rows.shape[1]}"
                 )
             values[steps] = np.einsum("na,na->n", probs, rows)
-        return PreparedGiven(table[times, states, actions], values, values[data.offsets[:-1]])
+        starts = values[data.offsets[:-1]]
+        return PreparedGiven(table[times, states, actions], values, starts, table, times, states, data.offsets)
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedGiven:
-    """The same answers under all weights."""
+    """Values that do not depend on the weights."""
 
     q_values: Array  # (N,)
     state_values: Array  # (N,)
     start_values: Array  # (n,)
+    table: Array  # (times, states, actions)
+    times: IntArray  # (N,)
+    states: IntArray  # (N,)
+    offsets: IntArray  # (n+1,)
 
     @property
     def n_trajectories(self) -> int:
@@ -76,12 +85,17 @@ class PreparedGiven:
         with np.errstate(invalid="ignore", divide="ignore"):
             result: Array = (weights * self.start_values).sum(axis=1) / weights.sum(
                 axis=1
-            )  # not @: rows alike bit by bit
+            )  # not @: equal rows must give equal bits
         return result
 
     def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
         """As given."""
         return self.q_values, self.state_values
+
+    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
+        """As given, of every action."""
+        parts = [steps_of(self.offsets, episodes) for episodes in wanted]
+        return [self.table[self.times[steps], self.states[steps]] for steps in parts]
 
     def influences(self, weights: Array) -> Array:
         """(v̂_0(S_0) − V̂) / Σw."""

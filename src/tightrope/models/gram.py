@@ -17,10 +17,10 @@ import numpy as np
 from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
 
-RIDGE = 1e-13  # of each scaled feature's variance: far below any error of estimation
-UNITS_FROM = 4096  # steps that say where features lie and how large they are; exactness does not matter there
+RIDGE = 1e-13  # share of each scaled feature's variance: far below any error of estimation
+UNITS_FROM = 4096  # steps from which the features' means and sizes are taken; they need not be exact
 CHUNK_STEPS = 4096
-PIVOT = 1e-9  # a scaled feature of which less than this is new, given those before it, is redundant
+PIVOT = 1e-9  # a scaled feature is redundant if less than this share of it is not explained by the earlier ones
 
 
 StepFeatures = Callable[[Any], Array]  # the features of some steps, given by a slice or their numbers: (k, p)
@@ -121,7 +121,7 @@ class Gram:
 
     @staticmethod
     def _pivots(scaled: Array) -> Array:
-        """What each feature adds to those before it, (rows, p), in units of its variance over all logs."""
+        """How much of each feature the earlier ones do not explain, (rows, p), as a share of its variance."""
         return clamped_cholesky(scaled, floor=np.full(scaled.shape[1], PIVOT))[1]
 
     def _check(self, names: list[str]) -> None:
@@ -162,11 +162,11 @@ def _constant(features: Array) -> int | None:
 def _check_finite(features: Array, data: TrajectoryDataset, steps: IntArray) -> None:
     if not np.isfinite(features).all():
         row = int(np.argmin(np.isfinite(features).all(axis=1)))
-        raise DataError(f"features are {features[row]} at {data.where(int(steps[row]))}; finite numbers are expected")
+        raise DataError(f"features must be finite numbers; got {features[row]} at {data.where(int(steps[row]))}")
 
 
 def _places(width: int) -> IntArray:
-    """Where in the upper triangle, read by rows, each entry of a symmetric matrix stands."""
+    """The position of each entry of a symmetric matrix in its upper triangle, read by rows."""
     rows, columns = np.triu_indices(width)
     place = np.zeros((width, width), dtype=np.int64)
     place[rows, columns] = place[columns, rows] = np.arange(len(rows))
@@ -193,7 +193,7 @@ def _sums(both: Array, used: BoolArray, offsets: IntArray) -> Array:
 
 
 def _units(values: Array, centred: bool) -> tuple[Array, Array]:
-    """Where to centre and how to scale each column, so that its mean square is one."""
+    """The centre and the scale of each column, so that its mean square becomes one."""
     center = values.mean(axis=0) if centred else np.zeros(values.shape[1])
     scale = np.sqrt(np.square(values - center).mean(axis=0))
     return center, np.where(scale > 1e-150, scale, 1.0)

@@ -1,4 +1,4 @@
-"""How likely fitted models find the logged transitions, and whether a regression leaves structure unexplained."""
+"""The likelihood of the logged transitions in fitted models, and a test of whether a regression has the right form."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _means(prepared: RolloutModel, dynamics: RegressionDynamics) -> Array:
 
 
 def misfit(prepared: PreparedModel) -> float | None:
-    """A p-value: whether squares and products of s and a still explain what a regression leaves over.
+    """The p-value of a test: do squares and products of s and a still explain the residuals of a regression?
 
     Were the model right, residuals of next states, rewards and ends would be martingale differences, unrelated to
     anything known before. The score test of Z = (s, a, their squares and products), freed of the model's own features,
@@ -83,8 +83,8 @@ def misfit(prepared: PreparedModel) -> float | None:
         _score_test(prepared, dynamics, values, np.flatnonzero(used)[:MOST_STEPS], k)
         for k, (values, used) in enumerate(targets)
     ]
-    found = [tail for tail in tails if tail is not None]
-    return min(1.0, len(found) * min(found)) if found else None
+    p_values = [tail for tail in tails if tail is not None]
+    return min(1.0, len(p_values) * min(p_values)) if p_values else None
 
 
 def _score_test(

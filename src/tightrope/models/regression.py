@@ -32,8 +32,8 @@ class LinearModel(RolloutSettings):
 
     Learned rewards are one more target, E[r | s, a], kept within the declared range; the end of an episode one more, a
     linear probability (below 0 counts as 0, above 1 as 1); with both learned, next states are those of episodes that
-    went on. Fails where the dynamics are not linear, and says nothing
-    then: compare its value with one that does not rest on the model.
+    went on. Fails where the dynamics are not linear, without a sign
+    of it: compare its value with one that does not rest on the model.
     """
 
     name: ClassVar[str] = "linear"
@@ -82,7 +82,7 @@ def _cubic(logs: Transitions, states: Array, actions: Anything) -> Array:
 def _given(features: FeatureMap, logs: Transitions, states: Array, actions: Anything) -> Array:
     made = numbers("features", features(lent(logs.as_logged(states)), lent(actions)), DataError)
     if made.ndim != 2 or len(made) != len(states):
-        raise DataError(f"features returned shape {made.shape}; (N, p) with N={len(states)} is expected")
+        raise DataError(f"features must return shape (N, p) with N={len(states)}; got shape {made.shape}")
     return made
 
 
@@ -103,9 +103,9 @@ def _prepare(
     extra = [data.rewards] if settings.reward is None else []
     if settings.terminated is not None and data.terminated.any() and data.final_states is None:
         raise DataError(
-            "terminated=... decides by the state in which an episode ended, and the logs do not hold those states: "
-            "fitted to the survivors alone, the model would end too seldom. Log them (next_obs_*), or leave terminated "
-            "out and let the ends be learned"
+            "terminated=... needs the states in which episodes ended, and the logs do not hold them: fitted without "
+            "them, the model would end too seldom. Log those states (next_obs_*), or leave terminated out, and the "
+            "model learns the ends"
         )
     learn_end = settings.terminated is None and bool(data.terminated.any())
     extra += [logs.ends] if learn_end else []

@@ -1,4 +1,4 @@
-"""Whether what a regression leaves over still depends on something: the score test, with White's covariance."""
+"""Do the residuals of a regression still depend on something? The score test, with White's covariance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def score_test(own: Array, more: Array, residual: Array, spread: Array | None = 
     scores = more * residual[:, None]
     total = scores.sum(axis=0)
     solved, _, rank, _ = np.linalg.lstsq(scores.T @ scores, total, rcond=None)
-    return float(chdtrc(rank, float(total @ solved)))  # what repeats another column is no degree of freedom
+    return float(chdtrc(rank, float(total @ solved)))  # a column that repeats another one is not a degree of freedom
 
 
 def second_order(values: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Models made elsewhere: a simulator that the user gives, or any regressor with the manners of scikit-learn."""
+"""Models made elsewhere: a simulator that the user gives, or any regressor that works like one of scikit-learn."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SimulatorModel(RolloutSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.noise_width, int) or self.noise_width < 0:
-            raise DataError(f"noise_width is {self.noise_width!r}; give a whole number, 0 or more")
+            raise DataError(f"noise_width must be a whole number, 0 or more; got {self.noise_width!r}")
 
     def prepare(self, problem: Problem, *, anchor: str) -> SimulatorValues:
         """The simulator from the starts of these logs."""
@@ -73,8 +73,8 @@ class SimulatorDynamics:
         parts = list(made) if isinstance(made, tuple) else [made]
         if self.needs_reward and len(parts) < 2:
             raise DataError(
-                "reward is None and the simulator returns next states only; give reward(states, actions, next_states, "
-                "t), or let step return (next_states, rewards)"
+                "reward must be a function, reward(states, actions, next_states, t), because step returns next states "
+                "only; or let step return (next_states, rewards)"
             )
         following = _numbers("next states", parts[0], given.shape).reshape(count, d).T.reshape(d, 1, count)
         rewards = _numbers("rewards", parts[1], (count,))[None] if len(parts) > 1 else None
@@ -85,10 +85,10 @@ class SimulatorDynamics:
 def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Array:
     array = numbers(f"the simulator's {name}", values, DataError)
     if array.shape != shape:
-        raise DataError(f"the simulator returned {name} of shape {array.shape}; {shape} is expected")
+        raise DataError(f"the simulator must return {name} of shape {shape}; got shape {array.shape}")
     bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
     if bad.any():
-        raise DataError(f"the simulator returned {name} {array[np.argmax(bad)]}; finite numbers are expected")
+        raise DataError(f"the simulator must return finite {name}; got {array[np.argmax(bad)]}")
     return array
 
 
@@ -133,7 +133,7 @@ class SimulatorValues:
         return self.rollouts.point.standard_error
 
     def diagnostics(self) -> dict[str, float]:
-        """How far the roll-outs are to be trusted."""
+        """How precise the roll-outs are."""
         return self.rollouts.point_diagnostics()
 
 
@@ -155,10 +155,12 @@ class RegressorModel(RolloutSettings):
         """These logs as X and Y."""
         for method in ("fit", "predict"):
             if not callable(getattr(self.regressor, method, None)):
-                raise DataError(f"regressor is a {type(self.regressor).__name__} without {method}(); give one that has")
+                raise DataError(f"regressor must have {method}(); {type(self.regressor).__name__} has none")
         logs = Transitions.of(problem.dataset)
         if not logs.known.any():
-            raise DataError("the logs hold no transition whose next state is known; give final_states")
+            raise DataError(
+                "the logs must hold a transition whose next state is known; they hold none. Give final_states"
+            )
         learn_end = self.terminated is None and bool(logs.data.terminated.any())
         extra = ([logs.data.rewards] if self.reward is None else []) + ([logs.ends] if learn_end else [])
         if learn_end and self.reward is None:  # a given reward may look at the state in which an episode ended
@@ -173,7 +175,7 @@ class RegressorModel(RolloutSettings):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is learned from what, by copies of which regressor."""
+    """The inputs and targets of a regression, and the regressor whose copies learn it."""
 
     logs: Transitions
     regressor: Any
@@ -195,8 +197,8 @@ class Task:
             learner.fit(self.inputs[used], targets, sample_weight=weights[used])
         except TypeError as error:
             raise DataError(
-                f"regressor is a {type(learner).__name__}, whose fit does not take sample_weight: trajectories cannot "
-                f"be weighted. Give one that takes it ({error})"
+                f"regressor must have a fit that takes sample_weight, so that episodes can be weighted; "
+                f"{type(learner).__name__} does not ({error})"
             ) from error
         except ValueError as error:
             raise DataError(f"regressor {type(learner).__name__} does not fit these logs: {error}") from error
@@ -206,9 +208,11 @@ class Task:
         """What a fitted copy says, (K, width)."""
         made = numbers("regressor", learner.predict(lent(inputs)), DataError)
         if made.size != len(inputs) * width or len(made) != len(inputs):
-            raise DataError(f"regressor predicts shape {made.shape}; ({len(inputs)}, {width}) is expected")
+            raise DataError(f"regressor must predict shape ({len(inputs)}, {width}); got shape {made.shape}")
         if not np.isfinite(made).all():
-            raise DataError(f"regressor {type(learner).__name__} predicts {made[~np.isfinite(made)][0]}")
+            raise DataError(
+                f"regressor {type(learner).__name__} must predict finite numbers; got {made[~np.isfinite(made)][0]}"
+            )
         return made.reshape(len(inputs), width)
 
 

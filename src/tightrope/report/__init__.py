@@ -1,1 +1,1 @@
-"""From records to what people read."""
+"""Reports for people, made from records."""

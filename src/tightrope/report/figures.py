@@ -6,6 +6,7 @@ import math
 from typing import Any, Literal
 
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.base.records import Evaluation
 from tightrope.report.pictures import value_threshold
 
@@ -16,7 +17,7 @@ def figure(result: Evaluation, kind: FigureKind) -> Any:
     """A matplotlib figure that belongs to no window: save it with ``savefig``."""
     drawers = {"forest": _forest, "overlap": _overlap, "bootstrap": _bootstrap}
     if kind not in drawers:
-        raise TightropeError(f"kind is {kind!r}; known: {', '.join(drawers)}")
+        raise TightropeError(must_be_one_of("kind", kind, drawers))
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -26,12 +27,14 @@ def figure(result: Evaluation, kind: FigureKind) -> Any:
 
 def _forest(result: Evaluation, make: Any) -> Any:
     bounds = [bound for bound in result.bounds if math.isfinite(bound.value) and math.isfinite(bound.estimate)]
-    chosen = [result.bounds[index] for index in result.believe]
-    names = list(dict.fromkeys(f"{bound.estimator} {bound.method}" for bound in bounds))
+    names = list(dict.fromkeys(f"{bound.estimator.upper()} {bound.method}" for bound in bounds))
     picture = make(figsize=(6.4, 1.2 + 0.22 * len(names)), layout="constrained")
     axes = picture.subplots()
     for bound in bounds:
-        row, color = names.index(f"{bound.estimator} {bound.method}"), "C0" if bound in chosen else "0.45"
+        row, color = (
+            names.index(f"{bound.estimator.upper()} {bound.method}"),
+            "C0" if bound in result.believed else "0.45",
+        )
         axes.plot([bound.value, bound.estimate], [row, row], color=color)
         axes.plot([bound.value], [row], "|", color=color, markersize=9)
         axes.plot([bound.estimate], [row], "o", color=color, markersize=4)
@@ -53,21 +56,21 @@ def _overlap(result: Evaluation, make: Any) -> Any:
     picture = make(figsize=(6.4, 2.6), layout="constrained")
     left, right = picture.subplots(1, 2)
     left.semilogy(result.overlap.effective_sample_size)
-    left.set(xlabel="step", ylabel="effective trajectories", ylim=(0.9, 1.1 * result.summary.n_trajectories))
+    left.set(xlabel="step", ylabel="effective episodes", ylim=(0.9, 1.1 * result.summary.n_trajectories))
     right.plot(result.overlap.largest_share)
-    right.set(xlabel="step", ylabel="share of the heaviest", ylim=(0, 1))
+    right.set(xlabel="step", ylabel="share of the heaviest episode", ylim=(0, 1))
     return picture
 
 
 def _bootstrap(result: Evaluation, make: Any) -> Any:
-    found = result.details
-    if found is None or not found.counts:
-        raise TightropeError("there are no bootstrap values to draw: nothing was resampled for the bound looked into")
-    bound = result.bounds[found.bound]
+    details = result.details
+    if details is None or not details.counts:
+        raise TightropeError("there are no bootstrap values to draw: nothing was resampled for the bound in question")
+    bound = result.bounds[details.bound]
     picture = make(figsize=(6.4, 2.8), layout="constrained")
     axes = picture.subplots()
-    axes.stairs(found.counts, found.edges, fill=True, alpha=0.4)
-    axes.axvline(bound.estimate, color="black", label=f"estimate ({bound.estimator})")
+    axes.stairs(details.counts, details.edges, fill=True, alpha=0.4)
+    axes.axvline(bound.estimate, color="black", label=f"estimate ({bound.estimator.upper()})")
     if math.isfinite(bound.value):
         axes.axvline(bound.value, color="C3", label=f"{bound.side} bound ({bound.method})")
     axes.set(xlabel="value of the replicate", ylabel="replicates")

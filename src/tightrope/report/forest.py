@@ -22,15 +22,15 @@ Row = dict[str, tuple[bool, Bound]]  # by side: whether believed, and the bound
 def forest(result: Evaluation, key: str) -> str:
     """One row for each pair of estimator and method: its name, its bar, its numbers."""
     rows: dict[tuple[str, str], Row] = {}
-    for index, bound in enumerate(result.bounds):
-        rows.setdefault((bound.estimator, bound.method), {})[bound.side] = (index in result.believe, bound)
+    for bound in result.bounds:
+        rows.setdefault((bound.estimator, bound.method), {})[bound.side] = (bound in result.believed, bound)
     axis = _axis(result)
     words: list[str] = []
     bars: list[str] = []
     down, last = float(TOP), ""
     for (estimator, method), row in rows.items():
         down += GAP if last and last != estimator else 0
-        words += _names(f"{estimator} {SHORTER.get(method, method)}", row, down + ROW / 2)
+        words += _names(f"{estimator.upper()} {SHORTER.get(method, method)}", row, down + ROW / 2)
         bars += [part for chosen, bound in row.values() for part in _bar(bound, axis, down + ROW / 2, chosen)]
         down, last = down + ROW, estimator
     inside = [*_references(result, axis, down), *bars, *svg.across_axis(axis, "value", down + 4, left=0, right=100)]
@@ -46,9 +46,9 @@ def _axis(result: Evaluation) -> Scale:
     summary = result.summary
     core = [summary.return_mean]
     core += [x for x in (value_threshold(result), result.true_value) if x is not None]
-    for index in result.believe:
-        core += [result.bounds[index].value, result.bounds[index].estimate]
-    if not result.believe:  # the middle half of the estimates, wild ones left aside
+    for bound in result.believed:
+        core += [bound.value, bound.estimate]
+    if not result.believed:  # the middle half of the estimates, without extreme ones
         estimates = sorted(bound.estimate for bound in result.bounds if math.isfinite(bound.estimate))
         core += estimates[len(estimates) // 4 : 1 + 3 * len(estimates) // 4]
     return around(core, [x for bound in result.bounds for x in (bound.value, bound.estimate)])
@@ -82,7 +82,7 @@ def _references(result: Evaluation, axis: Scale, bottom: float) -> list[str]:
 
 
 def _names(name: str, row: Row, down: float) -> list[str]:
-    """What is written left and right of the bar, on a tinted ground where a bound of the row is believed."""
+    """The text left and right of the bar, on a tinted ground if a bound of the row is believed."""
     believed = any(chosen for chosen, _ in row.values())
     cls, name = ("believed", f"▸ {name}") if believed else ("other", name)
     words = name if len(name) <= LONGEST + 2 else f"{name[: LONGEST + 1]}…"
@@ -129,13 +129,12 @@ def _description(result: Evaluation) -> str:
     threshold = value_threshold(result)
     if threshold is not None:
         parts.append(f"The threshold is {svg.say(threshold)}.")
-    for index in result.believe:
-        bound = result.bounds[index]
+    for bound in result.believed:
         parts.append(
-            f"Believed: the {bound.side} bound {svg.say(bound.value)} of {bound.estimator} with {bound.method}, "
+            f"Believed: the {bound.side} bound {svg.say(bound.value)}, {bound.method} on {bound.estimator.upper()}, "
             f"estimate {svg.say(bound.estimate)}."
         )
-    if not result.believe:
+    if not result.believed:
         parts.append("No bound is believed.")
     endless = sum(not math.isfinite(bound.value) for bound in result.bounds)
     if endless:

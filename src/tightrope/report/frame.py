@@ -19,7 +19,7 @@ def bounds_table(result: Evaluation) -> Any:
     columns = {
         field.name: pa.array([row[field.name] for row in rows], types.get(field.name)) for field in fields(Bound)
     }
-    columns["believed"] = pa.array([index in result.believe for index in range(len(result.bounds))])
+    columns["believed"] = pa.array([bound in result.believed for bound in result.bounds])
     return pa.table(columns)
 
 
@@ -28,5 +28,5 @@ def bounds_frame(result: Evaluation) -> Any:
     try:
         import pandas  # noqa: F401  # what to_pandas needs
     except ImportError as error:
-        raise TightropeError("to_frame needs pandas: pip install pandas; to_table() does without it") from error
+        raise TightropeError("to_frame needs pandas: pip install pandas; to_table() works without it") from error
     return bounds_table(result).to_pandas()

@@ -47,8 +47,8 @@ def _context(result: Evaluation) -> dict[str, Any]:
     from markupsafe import Markup
 
     key = f"t{hashlib.sha256(result.to_json().encode()).hexdigest()[:8]}"  # ids that differ between notebook cells
-    believed = [result.bounds[index] for index in result.believe]
-    told = result.verdict or Verdict("bound", "What the logs say about the candidate", result.advice)
+    believed = result.believed
+    verdict = result.verdict or Verdict("bound", "What the logs say about the candidate", result.advice)
 
     def safe(drawing: Drawing | None) -> dict[str, Any] | None:
         return None if drawing is None else {**vars(drawing), "svg": Markup(drawing.svg)}
@@ -56,12 +56,12 @@ def _context(result: Evaluation) -> dict[str, Any]:
     return {
         "result": result,
         "key": key,
-        "kind": told.kind,
-        "symbol": SYMBOLS[told.kind],
-        "headline": told.headline,
-        "verdict_text": told.text,
+        "kind": verdict.kind,
+        "symbol": SYMBOLS[verdict.kind],
+        "headline": verdict.headline,
+        "verdict_text": verdict.text,
         "threshold": value_threshold(result),
-        "asked": told.threshold,
+        "asked": verdict.threshold,
         "provenance": result.provenance,
         "believed": believed,
         "measured": overlap_is_measured(result),
@@ -88,10 +88,10 @@ def _context(result: Evaluation) -> dict[str, Any]:
 def _table(result: Evaluation) -> list[dict[str, Any]]:
     """One row for each pair, the sides beside each other."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for index, bound in enumerate(result.bounds):
+    for bound in result.bounds:
         row = rows.setdefault((bound.estimator, bound.method), {"bounds": {}, "chosen": {}, "first": bound})
         row["bounds"][bound.side] = bound
-        row["chosen"] = {**row["chosen"], bound.side: index in result.believe}
+        row["chosen"] = {**row["chosen"], bound.side: bound in result.believed}
         row["codes"] = ", ".join(codes_of(warning for one in row["bounds"].values() for warning in one.warnings))
     for row in rows.values():
         # IS and PDIS count from the floor for a lower and from the ceiling for an upper bound: two estimates.
@@ -111,5 +111,5 @@ def _left_out(result: Evaluation) -> list[tuple[str, str]]:
     """Pairs that could not be computed, one line for each reason."""
     reasons: dict[str, list[str]] = {}
     for estimator, method, why in result.skipped:
-        reasons.setdefault(why, []).append(f"{estimator} with {method}")
+        reasons.setdefault(why, []).append(f"{estimator.upper()} with {method}")
     return [(", ".join(pairs), why) for why, pairs in reasons.items()]

@@ -1,6 +1,6 @@
-"""A result into the run that the user already has open: MLflow, Weights & Biases or TensorBoard.
+"""Log a result to a run that the user has open: MLflow, Weights & Biases or TensorBoard.
 
-Told apart by what they offer, so that none of them is needed or imported here.
+Their methods show which one it is, so that none of them is imported here.
 """
 
 from __future__ import annotations
@@ -32,23 +32,22 @@ def log(result: Evaluation, to: Any, *, step: int | None = None) -> None:
         to.summary["tightrope/verdict"] = _headline(result)
     else:
         raise TightropeError(
-            f"cannot log to a {type(to).__name__}; give the mlflow module, a wandb run (wandb.init()) or a TensorBoard "
-            "SummaryWriter"
+            "to must be the mlflow module, a wandb run (wandb.init()) or a TensorBoard SummaryWriter; got type "
+            f"{type(to).__name__}"
         )
 
 
 def metrics(result: Evaluation) -> dict[str, float]:
     """The few numbers worth following over time; a bound only where it is believed and finite."""
-    found = {
+    numbers = {
         "tightrope/behavior_value": result.summary.return_mean,
         "tightrope/effective_sample_size": result.overlap.effective_sample_size[-1],
-        "tightrope/answered": float(bool(result.believe)),
+        "tightrope/answered": float(bool(result.believed)),
     }
-    for index in result.believe:
-        bound = result.bounds[index]
-        found[f"tightrope/{bound.side}_bound"] = bound.value
-        found[f"tightrope/{bound.side}_estimate"] = bound.estimate
-    return {name: value for name, value in found.items() if math.isfinite(value)}
+    for bound in result.believed:
+        numbers[f"tightrope/{bound.side}_bound"] = bound.value
+        numbers[f"tightrope/{bound.side}_estimate"] = bound.estimate
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
 
 
 def _headline(result: Evaluation) -> str:

@@ -11,13 +11,13 @@ from tightrope.report import svg
 from tightrope.report.scale import Scale, around, percent, short
 
 MOST_POINTS = 200
-TOO_FEW = 10.0  # effective trajectories; the diagnostics warn below it
-HALF = 0.5  # share of one trajectory above which the diagnostics warn
+TOO_FEW = 10.0  # effective episodes; the diagnostics warn below it
+HALF = 0.5  # share of one episode above which the diagnostics warn
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, what it is called, and a sentence that says what to see in it."""
+    """A figure, its title, and a sentence that says what it shows."""
 
     svg: str
     title: str
@@ -36,8 +36,8 @@ def overlap_is_measured(result: Evaluation) -> bool:
 
 def overlap_drawings(result: Evaluation, key: str) -> list[Drawing]:
     """Effective sample size and largest share at each step, and the tail of the final ratios."""
-    found = result.overlap
-    sizes, shares = found.effective_sample_size, found.largest_share
+    overlap = result.overlap
+    sizes, shares = overlap.effective_sample_size, overlap.largest_share
     if math.isnan(shares[-1]):  # there are no ratios
         return []
     steps = _thinned(len(sizes))
@@ -46,7 +46,7 @@ def overlap_drawings(result: Evaluation, key: str) -> list[Drawing]:
         _effective(result, [(float(t), sizes[t]) for t in steps], x, f"{key}-effective"),
         _largest([(float(t), shares[t]) for t in steps], x, f"{key}-share"),
     ]
-    tail = [(ratio, share) for ratio, share in found.tail if ratio > 0]
+    tail = [(ratio, share) for ratio, share in overlap.tail if ratio > 0]
     return [*drawn, _tail(result, tail, f"{key}-tail")] if tail and tail[0][0] > tail[-1][0] else drawn
 
 
@@ -59,27 +59,27 @@ def _thinned(n: int) -> list[int]:
 
 def _effective(result: Evaluation, points: list[tuple[float, float]], x: Scale, key: str) -> Drawing:
     n, first, last = result.summary.n_trajectories, points[0][1], points[-1][1]
-    title = "Effective number of trajectories at each step"
+    title = "Effective number of episodes at each step"
     worth = (
         f"{short(first, 3)} at the first step and {short(last, 3)} at the last" if len(points) > 1 else short(last, 3)
     )
-    caption = f"{n} trajectories are worth {worth}."
+    caption = f"{n} logged episodes carry as much information as {worth} of the candidate's."
     if last < TOO_FEW:
-        caption += f" Below {TOO_FEW:g} (dashed) a bootstrap resamples almost the same few."
+        caption += f" Below {TOO_FEW:g} (dashed) a bootstrap resamples almost the same few episodes."
     if not overlap_is_measured(result):
         caption += " But the ratios do not average to 1, so this number says little."
     y = Scale(1, max(10.0, float(n)), log=True)
     marks = [(TOO_FEW, "limit")] if n > TOO_FEW else []
-    names = ("step", "trajectories (logarithmic)")
+    names = ("step", "episodes (logarithmic)")
     return Drawing(svg.chart(key, title, caption, points, x, y, names=names, marks=marks, whole=True), title, caption)
 
 
 def _largest(points: list[tuple[float, float]], x: Scale, key: str) -> Drawing:
-    title = "Share of the heaviest trajectory at each step"
+    title = "Share of the heaviest episode at each step"
     last = points[-1][1]
-    caption = f"At the last step a single trajectory carries {percent(last)} of the weight."
+    caption = f"At the last step a single episode carries {percent(last)} of the weight."
     if last > HALF:
-        caption += " Above 50% (dashed) the answer is that of one episode."
+        caption += " Above 50% (dashed) one episode decides the answer."
     shares = [(t, 100 * share) for t, share in points]
     picture = svg.chart(
         key, title, caption, shares, x, Scale(0, 100), names=("step", "share in %"), marks=[(50, "limit")], whole=True
@@ -88,16 +88,16 @@ def _largest(points: list[tuple[float, float]], x: Scale, key: str) -> Drawing:
 
 
 def _tail(result: Evaluation, tail: list[tuple[float, float]], key: str) -> Drawing:
-    found = result.overlap
+    k, mean = result.overlap.pareto_k, result.overlap.mean_ratio
     title = "Tail of the importance ratios"
-    index = "There are too few to fit a tail" if found.pareto_k is None else f"Tail index {short(found.pareto_k, 2)}"
-    limit = "" if found.pareto_k is None else "; above 0.7 averages are unreliable at any practical number"
+    index = "There are too few to fit a tail" if k is None else f"The tail index is {short(k, 2)}"
+    limit = "" if k is None else "; above 0.7, averages are unreliable at any practical number of episodes"
     caption = (
-        f"How many trajectories have at least a given ratio. The largest is {short(tail[0][0], 3)}, the mean "
-        f"{short(found.mean_ratio, 3)} (expected: 1). {index}{limit}."
+        f"How many episodes have at least a given ratio. The largest ratio is {short(tail[0][0], 3)}, the mean is "
+        f"{short(mean, 3)} (expected: 1). {index}{limit}."
     )
     ratios, shares = [ratio for ratio, _ in tail], [100 * share for _, share in tail]
-    low = max(min(ratios), max(ratios) / 1e8)  # what is smaller weighs nothing
+    low = max(min(ratios), max(ratios) / 1e8)  # smaller ratios weigh nothing
     near = [(ratio, share) for ratio, share in zip(ratios, shares, strict=True) if ratio >= low]
     y = Scale(min(10 ** math.floor(math.log10(min(shares))), 10.0), 100, log=True)
     names = ("importance ratio (logarithmic)", "% with at least this ratio (logarithmic)")
@@ -110,26 +110,26 @@ def _decades(low: float, high: float) -> Scale:
 
 
 def bootstrap(result: Evaluation, key: str) -> Drawing | None:
-    """The replicates behind the bound that was looked into; None where there are none."""
-    found = result.details
-    if found is None or not found.counts:
+    """The replicates behind the bound that the report looks into; None where there are none."""
+    details = result.details
+    if details is None or not details.counts:
         return None
-    bound = result.bounds[found.bound]
-    total = sum(found.counts) + found.n_beyond + found.n_undefined
-    title = f"Bootstrap values of {bound.estimator}"
+    bound = result.bounds[details.bound]
+    total = sum(details.counts) + details.n_beyond + details.n_undefined
+    title = f"Bootstrap values of {bound.estimator.upper()}"
     parts = [
         f"{total} resamples of the logs. The estimate is {short(bound.estimate)}, the {bound.side} bound "
         f"{short(bound.value)} ({bound.method})."
     ]
     if bound.guarantee == "exact":
         parts.append("This bound is exact and was not computed from these values.")
-    if found.n_undefined:
-        parts.append(f"In {found.n_undefined} resamples the estimator had no value; they count as the worst.")
-    if found.n_beyond:
-        parts.append(f"{found.n_beyond} lie too far out to be drawn.")
+    if details.n_undefined:
+        parts.append(f"In {details.n_undefined} resamples the estimator had no value; they count as the worst.")
+    if details.n_beyond:
+        parts.append(f"{details.n_beyond} values lie too far out to be drawn.")
     marks = [(bound.estimate, "estimate"), (bound.value, "bound")]
     threshold = value_threshold(result)
     marks += [(threshold, "threshold")] if threshold is not None else []
-    x = around([found.edges[0], found.edges[-1]], [value for value, _ in marks])
+    x = around([details.edges[0], details.edges[-1]], [value for value, _ in marks])
     caption = " ".join(parts)
-    return Drawing(svg.histogram(key, title, caption, found.edges, found.counts, x, marks), title, caption)
+    return Drawing(svg.histogram(key, title, caption, details.edges, details.counts, x, marks), title, caption)

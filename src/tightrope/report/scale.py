@@ -1,4 +1,4 @@
-"""Numbers to places and to short words, for figures."""
+"""Places on an axis and short texts for numbers, for figures."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Scale:
 
 
 def tick_words(ticks: Sequence[float]) -> list[str]:
-    """The ticks in as few digits as tell them apart."""
+    """The ticks, with as few digits as make them differ."""
     for digits in range(5, 16):
         words = [short(0.0 if abs(tick) < 1e-12 * max(map(abs, ticks)) else tick, digits) for tick in ticks]
         if len(set(words)) == len(words):
@@ -70,7 +70,7 @@ def tick_words(ticks: Sequence[float]) -> list[str]:
 
 
 def around(core: Sequence[float], others: Sequence[float]) -> Scale:
-    """An axis that shows all of ``core`` and as much of ``others`` as does not squeeze it."""
+    """An axis that shows all of ``core``, and as much of ``others`` as leaves room for it."""
     near, all_ = [x for x in core if math.isfinite(x)], [x for x in (*core, *others) if math.isfinite(x)]
     if not near:
         near = sorted(all_)[len(all_) // 2 :][:1] or [0.0]

@@ -1,4 +1,4 @@
-"""An evaluation as a table for people. Reads records, computes nothing."""
+"""An evaluation as a table in a terminal. It reads records and computes nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tightrope.base.warnings import Caution, codes_of
 
 
 def _text(words: str, style: str = "") -> Text:
-    """Words as they are: a name of somebody else's is neither markup nor a command to the terminal."""
+    """Words as plain text: a name from the logs must be neither markup nor a command to the terminal."""
     return Text(visible(words), style=style)
 
 
@@ -29,13 +29,13 @@ def evaluation_table(evaluation: Evaluation) -> Group:
         parts.append(_text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
     parts += [
         _text(
-            f"Gain on the behaviour policy, on the same resamples: {str(bound).splitlines()[0].removeprefix('gain ')}"
+            f"Gain over the behaviour policy, on the same resamples: {str(bound).splitlines()[0].removeprefix('gain ')}"
         )
         for bound in evaluation.believed_gains
     ]
     if evaluation.verdict is not None and evaluation.verdict.threshold is not None:
         parts.append(_text(evaluation.verdict.headline, style="bold"))
-    parts.append(_text(evaluation.advice, style="bold green" if evaluation.believe else "bold red"))
+    parts.append(_text(evaluation.advice, style="bold green" if evaluation.believed else "bold red"))
     parts += [_text(f"  {reason}", style="dim") for reason in evaluation.reasons]
     return Group(*parts)
 
@@ -43,19 +43,20 @@ def evaluation_table(evaluation: Evaluation) -> Group:
 def _heading(evaluation: Evaluation) -> Text:
     summary, overlap, check = evaluation.summary, evaluation.overlap, evaluation.behavior_check
     estimated = f" Behaviour policy estimated ({check.behavior})." if check is not None else ""
-    declared = "" if summary.horizon_declared else " (the longest seen)"
+    declared = "" if summary.horizon_declared else " (the longest episode)"
     return _text(
-        f"{summary.n_trajectories} trajectories, {summary.n_steps} steps; discount {summary.discount:g}, horizon "
-        f"{summary.horizon}{declared}; worth {overlap.effective_sample_size[-1]:.1f} trajectories of the candidate. "
-        f"The behaviour policy's own value: {summary.return_mean:.4g} ± {summary.return_error:.2g}.{estimated}"
+        f"{summary.n_trajectories} episodes, {summary.n_steps} steps; discount {summary.discount:g}, horizon "
+        f"{summary.horizon}{declared}. They carry as much information as {overlap.effective_sample_size[-1]:.1f} "
+        f"episodes of the candidate. The behaviour policy's own value: {summary.return_mean:.4g} ± "
+        f"{summary.return_error:.2g}.{estimated}"
     )
 
 
 def _bounds(evaluation: Evaluation) -> Table:
     """One row for each pair, with the sides beside each other."""
-    rows: dict[tuple[str, str], dict[str, tuple[int, Bound]]] = {}
-    for index, bound in enumerate(evaluation.bounds):
-        rows.setdefault((bound.estimator, bound.method), {})[bound.side] = (index, bound)
+    rows: dict[tuple[str, str], dict[str, Bound]] = {}
+    for bound in evaluation.bounds:
+        rows.setdefault((bound.estimator, bound.method), {})[bound.side] = bound
     sides = [side for side in ("lower", "upper") if any(side in row for row in rows.values())]
     confidence = f"{evaluation.bounds[0].confidence:.4%}".replace(".0000", "")
     which = "lower and upper bounds, each with that confidence," if len(sides) > 1 else f"{sides[0]} bounds"
@@ -69,15 +70,15 @@ def _bounds(evaluation: Evaluation) -> Table:
         table.add_column("holds", no_wrap=True)
     table.add_column("warnings", overflow="fold")
     for (estimator, method), row in rows.items():
-        found = [bound for _, bound in row.values()]
+        bounds = list(row.values())
         # IS and PDIS count from the floor for a lower and from the ceiling for an upper bound: two estimates.
-        estimates = dict.fromkeys(_number(bound.estimate) for bound in found)
-        cells = [estimator, method, found[0].guarantee, " / ".join(estimates)]
-        cells += [_number(row[side][1].value) if side in row else "" for side in sides]
+        estimates = dict.fromkeys(_number(bound.estimate) for bound in bounds)
+        cells = [estimator.upper(), method, bounds[0].guarantee, " / ".join(estimates)]
+        cells += [_number(row[side].value) if side in row else "" for side in sides]
         if evaluation.true_value is not None:
-            cells.append("yes" if all(holds(bound, evaluation.true_value) for bound in found) else "NO")
-        cells.append(", ".join(codes_of(warning for bound in found for warning in bound.warnings)))
-        believed = any(index in evaluation.believe for index, _ in row.values())
+            cells.append("yes" if all(holds(bound, evaluation.true_value) for bound in bounds) else "NO")
+        cells.append(", ".join(codes_of(warning for bound in bounds for warning in bound.warnings)))
+        believed = any(bound in evaluation.believed for bound in bounds)
         table.add_row(*map(_text, cells), style="bold green" if believed else None)
     return table
 
@@ -100,8 +101,10 @@ def _skipped(skipped: tuple[tuple[str, str, str], ...]) -> Text:
     """Pairs left out, one line for each reason."""
     reasons: dict[str, list[str]] = {}
     for estimator, method, why in skipped:
-        reasons.setdefault(why, []).append(f"{estimator}/{method}")
-    return _text("\n".join(f"Left out {', '.join(pairs)}: {why}" for why, pairs in reasons.items()), style="dim")
+        reasons.setdefault(why, []).append(f"{estimator.upper()} with {method}")
+    return _text(
+        "\n".join(f"Left out: {', '.join(pairs)}, because {why}" for why, pairs in reasons.items()), style="dim"
+    )
 
 
 def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorCheck | None = None) -> Group:
@@ -129,8 +132,8 @@ def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorC
             "effective sample size": f"{sizes[0]:.1f} at step 0, {sizes[middle]:.1f} at step {middle}, "
             f"{sizes[-1]:.1f} at the end",
             "largest share": f"{overlap.largest_share[-1]:.1%} of the weight at the end",
-            "zero weight": f"{overlap.zero_share:.1%} of the trajectories",
-            "tail index": "no tail to fit" if overlap.pareto_k is None else f"{overlap.pareto_k:.2f}",
+            "zero weight": f"{overlap.zero_share:.1%} of the episodes",
+            "tail index": "too few to estimate" if overlap.pareto_k is None else f"{overlap.pareto_k:.2f}",
             "mean ratio": f"{overlap.mean_ratio:.3g} ± {overlap.mean_ratio_error:.2g} (expected: 1)",
         }
         if overlap.unlogged_mass is not None:
@@ -144,7 +147,7 @@ def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorC
 
 
 def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
-    """Situations that call for different answers: what is advised, beside the truth."""
+    """Situations that need different answers: the advice, beside the truth."""
     table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in ("situation", "advised"):
         table.add_column(name)
@@ -152,14 +155,14 @@ def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
         table.add_column(name, justify="right")
     table.add_column("holds")
     for name, about, result in results:
-        advised = [result.bounds[index] for index in result.believe]
+        advised = result.believed
         assert result.true_value is not None
-        words = f"{advised[0].estimator}, {advised[0].method}" if advised else "none: the logs cannot answer"
+        words = f"{advised[0].estimator.upper()}, {advised[0].method}" if advised else "none, the logs cannot answer"
         value, right = "–", "–"
         if advised:
             value, right = _number(advised[0].value), "yes" if holds(advised[0], result.true_value) else "NO"
         table.add_row(f"{name}: {about}", words, value, _number(result.true_value), right)
-    return Group(_text("\nFour situations that call for different answers:", style="bold"), table)
+    return Group(_text("\nFour situations that need different answers:", style="bold"), table)
 
 
 def _range(declared: tuple[float, float] | None) -> str:

@@ -1,4 +1,4 @@
-"""What a report says in words about settings, assumptions and guarantees."""
+"""The words of a report about settings, assumptions and guarantees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def level(confidence: float) -> str:
 
 
 def assumptions(result: Evaluation) -> list[Line]:
-    """What was taken for granted, and whether it was declared or only seen."""
+    """What was assumed, and whether it was declared or only seen."""
     summary = result.summary
     horizon = f"{summary.horizon} step{'s' if summary.horizon > 1 else ''}, " + (
         "declared" if summary.horizon_declared else "not declared: the longest episode seen"
@@ -30,14 +30,17 @@ def assumptions(result: Evaluation) -> list[Line]:
         (
             "Ends of episodes",
             f"{summary.terminated} of {summary.n_trajectories} episodes ended for good; after its end an episode earns "
-            "0 up to the horizon",
+            "0 until the horizon",
         ),
         (
             "Episodes",
-            "independent of one another and all from one behaviour policy; the next ones come from the same process",
+            "they are independent, all come from one behaviour policy, and future ones come from the same process",
         ),
         ("Behaviour policy", _behavior(result)),
-        ("Candidate", "fixed beforehand: one chosen with the help of these very logs looks better than it is"),
+        (
+            "Candidate",
+            "it was fixed beforehand; a candidate that was chosen with the help of these logs looks better than it is",
+        ),
     ]
     if summary.reading:
         lines.append(("Columns of the logs", "; ".join(summary.reading)))
@@ -45,25 +48,25 @@ def assumptions(result: Evaluation) -> list[Line]:
 
 
 def _behavior(result: Evaluation) -> str:
-    mean = f"the mean importance ratio, {short(result.overlap.mean_ratio, 3)}, should be near 1"
+    mean = f"the mean importance ratio is {short(result.overlap.mean_ratio, 3)} and should be near 1"
     if result.behavior_check is not None:
         return (
-            f"not logged but estimated from the same logs ({result.behavior_check.behavior}), anew in every replicate; "
-            f"that this form fits it is taken for granted, so no bound that uses it is exact; {mean}"
+            f"it was estimated from the same logs ({result.behavior_check.behavior}), again in every replicate; the "
+            f"form of the estimate is assumed to be right, so no bound that uses it is exact; {mean}"
         )
     if math.isnan(result.overlap.mean_ratio):
-        return "without a say here: no importance ratios were used"
-    return f"its probabilities of the logged actions are right as given; {mean}"
+        return "it does not matter here: no importance ratios were used"
+    return f"its logged probabilities are right; {mean}"
 
 
 def model_lines(check: ModelCheck) -> list[Line]:
-    """What was found when the model was held against the logs."""
+    """What the check of the model against the logs shows."""
     likelihood = None
     if check.likelihood_held_out is not None:
         likelihood = give_or_take(check.likelihood_held_out, check.likelihood_error or 0.0, 4)
     lines = [
         (
-            "What the importance-weighted logs add to its value: its bias, estimated",
+            "What the importance-weighted logs add to its value (an estimate of its bias)",
             give_or_take(check.correction, check.correction_error, 4),
         ),
         ("One-step error on held-out episodes", short(check.held_out_error)),
@@ -71,19 +74,19 @@ def model_lines(check: ModelCheck) -> list[Line]:
         ("Importance-weighted −log-likelihood of a held-out episode", likelihood),
         ("The same of an episode it was fitted to", _or_none(check.likelihood_training, short)),
         (
-            "Errors in its transitions move its value by at most about, judging by that likelihood",
+            "The most that errors in its transitions move its value, judging by that likelihood",
             _or_none(check.bias_bound, short),
         ),
         ("The candidate's steps on state-action pairs never logged", _or_none(check.unseen_mass, percent)),
-        ("Those on pairs that a single episode holds", _or_none(check.fragile_mass, percent)),
-        ("Whether the logged state is all there is: p-value (small: it is not)", _or_none(check.memory, short)),
-        ("Whether residuals are free of state and action: p-value (small: not)", _or_none(check.misfit, short)),
+        ("The candidate's steps on pairs that only one episode logged", _or_none(check.fragile_mass, percent)),
+        ('p-value of "the logged state is complete" (small: it is not)', _or_none(check.memory, short)),
+        ('p-value of "residuals do not depend on state and action" (small: they do)', _or_none(check.misfit, short)),
     ]
     return [(name, value) for name, value in lines if value is not None]
 
 
 def behavior_lines(check: BehaviorCheck) -> list[Line]:
-    """How the estimated behaviour policy fares on episodes that it was not fitted to."""
+    """How well the estimated behaviour policy predicts episodes that it was not fitted to."""
     lines = [
         ("Mean log-probability of a logged action, held out", short(check.held_out_log_likelihood)),
         ("The same on the episodes it was fitted to", short(check.log_likelihood)),
@@ -104,8 +107,8 @@ def guarantees(result: Evaluation) -> list[Line]:
     """What the two kinds of bound promise; only those that occur."""
     kinds = {bound.guarantee for bound in result.bounds}
     promises = {
-        "exact": "errs at most as often as stated, at any number of trajectories, if the declared ranges are true",
-        "approximate": "its error rate tends to the stated one as the logs grow; no promise at any size",
+        "exact": "it is wrong at most as often as stated, at any number of episodes, if the declared ranges are true",
+        "approximate": "its error rate approaches the stated one as the logs grow; at a given size nothing is promised",
     }
     return [(kind, text) for kind, text in promises.items() if kind in kinds]
 

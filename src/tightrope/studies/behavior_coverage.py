@@ -30,7 +30,7 @@ def run(task: Task) -> Outcomes:
     Names of estimators are followed by "true" or "estimated"; both see the same data and weights.
     """
     problem = small(task.problem)
-    found: Outcomes = {}
+    outcomes: Outcomes = {}
     for trial in task.trials:
         data, weights = np.random.SeedSequence([*task.problem.encode(), task.n, trial, 7]).spawn(2)
         logs = problem.logs(task.n, rng=np.random.default_rng(data))
@@ -44,22 +44,22 @@ def run(task: Task) -> Outcomes:
                 behavior=behavior,
                 confidence=1 - NOMINAL,
                 n_resamples=RESAMPLES,
-                rng=weights,
+                seed=weights,
             )
             for bound in result.bounds:
                 name = f"{bound.estimator} {known}"
-                found.setdefault((name, bound.method, bound.side), []).append((bound.value, bool(bound.warnings)))
+                outcomes.setdefault((name, bound.method, bound.side), []).append((bound.value, bool(bound.warnings)))
                 if bound.method == METHODS[0]:
-                    found.setdefault((name, _ESTIMATE, bound.side), []).append((bound.estimate, False))
-    return found
+                    outcomes.setdefault((name, _ESTIMATE, bound.side), []).append((bound.estimate, False))
+    return outcomes
 
 
-def accuracy(problem: str, n: int, found: Outcomes) -> list[Accuracy]:
+def accuracy(problem: str, n: int, outcomes: Outcomes) -> list[Accuracy]:
     """Root mean square errors of the estimates on the same data sets."""
     truth = small(problem).true_value
 
     def off(estimator: str, known: Known) -> Array:
-        return np.array([value for value, _ in found[f"{estimator} {known}", _ESTIMATE, "lower"]]) - truth
+        return np.array([value for value, _ in outcomes[f"{estimator} {known}", _ESTIMATE, "lower"]]) - truth
 
     return [Accuracy.of(problem, n, name, off(name, "true"), off(name, "estimated")) for name in ESTIMATORS]
 
@@ -73,11 +73,12 @@ def main(
     work = list(tasks(trials, SIZES, CORE, methods=METHODS, estimators=ESTIMATORS, side="lower"))
     measured = gather(run, work, workers, "estimated behaviour")
     bounds = {
-        where: {key: pairs for key, pairs in found.items() if key[1] != _ESTIMATE} for where, found in measured.items()
+        where: {key: pairs for key, pairs in outcomes.items() if key[1] != _ESTIMATE}
+        for where, outcomes in measured.items()
     }
     text = render(
-        [cell for (name, n), found in bounds.items() for cell in cells(name, n, found)],
-        [row for (name, n), found in measured.items() for row in accuracy(name, n, found)],
+        [cell for (name, n), outcomes in bounds.items() for cell in cells(name, n, outcomes)],
+        [row for (name, n), outcomes in measured.items() for row in accuracy(name, n, outcomes)],
         abouts={name: small(name).about for name in CORE},
         nominal=NOMINAL,
         trials=trials,

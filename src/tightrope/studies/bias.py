@@ -83,11 +83,11 @@ def table(cases: Sequence[Case]) -> list[str]:
         "|---|---:|---:|---:|---:|---:|",
     ]
     for name in ROWS:
-        found = [one.bounds[name] for one in cases]
-        share = np.array([bound.uncapped / bound.trivial for bound in found])
+        cases_of_table = [one.bounds[name] for one in cases]
+        share = np.array([bound.uncapped / bound.trivial for bound in cases_of_table])
         violated = sum(one.error > one.bounds[name].value + 1e-12 for one in cases)
         figures = [
-            f"{np.median([bound.uncapped for bound in found]):.3g}",
+            f"{np.median([bound.uncapped for bound in cases_of_table]):.3g}",
             f"{np.median(share):.3g}",
             f"{np.mean(share < 0.999):.1%}",
             f"{np.mean(share < 0.5):.1%}",
@@ -104,15 +104,15 @@ def page(cases: int) -> str:
         total = sum(discount**t for t in range(horizon))
         lines += [f"## L = {horizon}, γ = {discount:g}: trivial range {total:.1f}", ""]
         for concentration, draws in MODELS:
-            found = study(horizon, discount, concentration, draws, cases)
+            cases_of_table = study(horizon, discount, concentration, draws, cases)
             kind = "Noisy" if concentration == 1.0 else "Nearly deterministic"
-            errors = [one.error for one in found]
+            errors = [one.error for one in cases_of_table]
             lines += [
                 f"### {kind}, a model from {draws} draws of each row",
                 "",
                 f"Median |V̂ − V| {np.median(errors):.3g}, largest {np.max(errors):.3g}.",
                 "",
-                *table(found),
+                *table(cases_of_table),
                 "",
             ]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What "Bootstrapping with Models" says of its experiments, claim by claim, held against the results.
+"""What "Bootstrapping with Models" claims about its experiments, and whether our results agree.
 
 The paper's figures are lost and it has no tables: what can be reproduced is what its text says. Each claim is a
 sentence and a function that looks at summary lines and answers *came out*, *partly* or *did not*, with numbers.
@@ -22,12 +22,12 @@ SAMPLING = ("is/bca", "pdis/bca", "wis/bca", "pdwis/bca")  # as the paper paired
 CAR_MODELS = ("mb/percentile", "wdr/percentile")
 CLIFF_MODELS = ("mb-lr/percentile", "wdr-lr/percentile")
 LEVEL = 0.05
-MANY = 512  # trajectories, for what is said of growing n
+MANY = 512  # episodes, for claims about growing n
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim and how it fared."""
+    """A claim, and whether it holds."""
 
     number: int
     text: str
@@ -142,7 +142,7 @@ def _sparse(lines: Lines) -> tuple[Verdict, str]:
 
 
 def _too_loose(lines: Lines) -> tuple[Verdict, str]:
-    """It settles, and below the truth: at both origins."""
+    """Whether it settles, and below the truth, at both origins."""
     told, good = [], []
     for study, words in ((CLIFF, "centred"), (SHIFTED, "platform at [2, 7]²")):
         every = sizes(lines, study)

@@ -56,7 +56,7 @@ Outcomes = dict[tuple[str, str, Side], list[tuple[float, bool]]]  # (estimator, 
 def run(task: Task) -> Outcomes:
     """Evaluate each data set; trial k has the same data and weights whatever the task it is part of."""
     problem = small(task.problem)
-    found: Outcomes = {}
+    outcomes: Outcomes = {}
     for trial in task.trials:
         seed = np.random.SeedSequence([*task.problem.encode(), task.n, trial])
         data, weights = seed.spawn(2)
@@ -69,7 +69,7 @@ def run(task: Task) -> Outcomes:
             side=task.side,
             max_ratio=problem.max_ratio,
             confidence=1 - NOMINAL,
-            rng=weights,
+            seed=weights,
             baseline="behavior" if task.about == "gain" else None,
         )
         bounds, believed = (
@@ -77,13 +77,13 @@ def run(task: Task) -> Outcomes:
         )
         for bound in bounds:
             warned = any(warning.against in ("resampling", "everything") for warning in bound.warnings)
-            found.setdefault((bound.estimator, bound.method, bound.side), []).append((bound.value, warned))
+            outcomes.setdefault((bound.estimator, bound.method, bound.side), []).append((bound.value, warned))
         for side in dict.fromkeys(bound.side for bound in bounds):
             named = [bound.value for bound in believed if bound.side == side]
             # Where nothing was advised nothing can be wrong: the worst value, counted as infinite.
             worst = -np.inf if side == "lower" else np.inf
-            found.setdefault((*ADVISED, side), []).append((named[0] if named else worst, not named))
-    return found
+            outcomes.setdefault((*ADVISED, side), []).append((named[0] if named else worst, not named))
+    return outcomes
 
 
 def tasks(trials: int, sizes: Sequence[int], problems: Sequence[str], **settings: object) -> Iterator[Task]:
@@ -95,19 +95,19 @@ def tasks(trials: int, sizes: Sequence[int], problems: Sequence[str], **settings
                 yield Task(problem, n, piece, **settings)  # type: ignore[arg-type]
 
 
-def cells(problem: str, n: int, found: Outcomes, about: About = "value") -> list[Cell]:
+def cells(problem: str, n: int, outcomes: Outcomes, about: About = "value") -> list[Cell]:
     """Error counts by estimator, method and side; the bound that was advised comes last."""
     made = small(problem)
     truth = made.true_value - (made.behavior_value if about == "gain" else 0.0)
-    order = sorted(found, key=lambda key: key[:2] == ADVISED)
-    return [Cell.count(problem, n, *key, truth, found[key]) for key in order]
+    order = sorted(outcomes, key=lambda key: key[:2] == ADVISED)
+    return [Cell.count(problem, n, *key, truth, outcomes[key]) for key in order]
 
 
-def efficiency(problem: str, n: int, found: Outcomes) -> list[Efficiency]:
+def efficiency(problem: str, n: int, outcomes: Outcomes) -> list[Efficiency]:
     """Mean exact lower bounds on the same data sets."""
     truth = small(problem).true_value
     rows = []
-    for (estimator, method, _), pairs in found.items():
+    for (estimator, method, _), pairs in outcomes.items():
         values = np.array([value for value, _ in pairs])
         if (estimator, method) != ADVISED:
             rows.append(Efficiency(problem, n, estimator, method, truth, float(values.mean()), _error(values)))
@@ -121,10 +121,10 @@ def model_tasks(trials: int) -> list[ModelTask]:
     return [ModelTask(name, n, piece) for name in names for n in model_coverage.SIZES for piece in pieces]
 
 
-def model_cells(problem: str, n: int, found: Outcomes) -> list[Cell]:
+def model_cells(problem: str, n: int, outcomes: Outcomes) -> list[Cell]:
     """Error counts by variant and method."""
     truth = model_coverage.problems()[problem].true_value
-    return [Cell.count(problem, n, *key, truth, pairs) for key, pairs in found.items()]
+    return [Cell.count(problem, n, *key, truth, pairs) for key, pairs in outcomes.items()]
 
 
 def _error(values: Array) -> float:
@@ -163,14 +163,14 @@ def main(
     compared = gather(run, grid, workers, "exact bounds")
     modelled = gather(model_coverage.run, model_tasks(model_trials), workers, "models")
     text = render(
-        [cell for (name, n), found in measured.items() for cell in cells(name, n, found)],
-        [row for (name, n), found in compared.items() for row in efficiency(name, n, found)],
+        [cell for (name, n), outcomes in measured.items() for cell in cells(name, n, outcomes)],
+        [row for (name, n), outcomes in compared.items() for row in efficiency(name, n, outcomes)],
         abouts={name: small(name).about for name in CORE},
         nominal=NOMINAL,
         trials=(trials, efficiency_trials),
     )
     text += render_models(
-        [cell for (name, n), found in modelled.items() for cell in model_cells(name, n, found)],
+        [cell for (name, n), outcomes in modelled.items() for cell in model_cells(name, n, outcomes)],
         abouts={name: problem.about for name, problem in model_coverage.problems().items()},
         nominal=NOMINAL,
         trials=model_trials,
@@ -179,7 +179,7 @@ def main(
         run, list(tasks(gain_trials, SIZES, GAIN_PROBLEMS, methods=tuple(METHODS), about="gain")), workers, "gains"
     )
     text += render_gains(
-        [cell for (name, n), found in gained.items() for cell in cells(name, n, found, "gain")],
+        [cell for (name, n), outcomes in gained.items() for cell in cells(name, n, outcomes, "gain")],
         abouts={name: small(name).about for name in GAIN_PROBLEMS},
         nominal=NOMINAL,
         trials=gain_trials,

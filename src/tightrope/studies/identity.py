@@ -1,4 +1,4 @@
-"""Whether a study is still the one it was: what its domain does, and what the words that name its parts stand for.
+"""Check that a study has not changed: what its domain does, and what the names of its parts stand for.
 
 A file or a module keeps its name when its content changes. So a study's configuration holds hashes of the content and
 of what the domain does in a few episodes, and each process that loads the domain anew checks it against a witness.
@@ -48,7 +48,7 @@ class Witness:
     candidate: Anything
 
     def check(self, words: Words, domain: Domain) -> None:
-        """Refuse a domain that is no longer what it was."""
+        """Refuse a domain that has changed."""
         found = dict(words.content())
         changed = [name for name in self.content if found.get(name) != self.content[name]]
         for name in ("behavior", "candidate"):
@@ -58,8 +58,8 @@ class Witness:
         changed += ["tightrope's own sources"] * (package_digest() != self.package)
         if changed:
             raise StudyError(
-                f"{', '.join(dict.fromkeys(changed))} changed while the study ran. What is finished belongs to the "
-                "state before; put that back and go on, or start in another folder"
+                f"{', '.join(dict.fromkeys(changed))} changed while the study ran. The finished trials belong to the "
+                "earlier state: restore it and go on, or start in another folder"
             )
 
 

@@ -1,4 +1,4 @@
-"""The trials that are finished, safe on disk: one checked line each, appended and flushed to the disk at once.
+"""The finished trials, safe on disk: one line each, with a checksum, written to the disk at once.
 
 A line is the CRC-32 of the text, a space, and the text. Whatever a kill leaves half written is cut off on opening; a
 line that does not check is left out, and its trial is run again.
@@ -33,7 +33,7 @@ class Journal:
         self._read()
 
     def append(self, trial: Trial, outcome: Outcome) -> None:
-        """Safe on disk when this returns."""
+        """Append a trial; it is safe on disk when this returns."""
         text = json.dumps([*trial, outcome.cpu_seconds, [astuple(row) for row in outcome.rows]])
         line = text.encode()
         try:
@@ -42,8 +42,8 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise StudyError(
-                f"{self.path} cannot be written any more: {error}. {len(self.done)} trials are safe; make room and "
-                "give the same command again"
+                f"{self.path} can no longer be written: {error}. {len(self.done)} trials are safe; make room and give "
+                "the same command again"
             ) from error
         self.done[trial] = outcome
 
@@ -61,11 +61,11 @@ class Journal:
         content = self._file.read()
         whole, _, torn = content.rpartition(b"\n")
         for line in whole.split(b"\n") if whole else []:
-            found = _parse(line)
-            if found is None:
+            record = _parse(line)
+            if record is None:
                 self.damaged += 1
             else:
-                self.done[found[0]] = found[1]
+                self.done[record[0]] = record[1]
         if torn:
             self.damaged += 1
             self._file.truncate(len(content) - len(torn))

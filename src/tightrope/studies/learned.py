@@ -1,4 +1,4 @@
-"""What the results show that the paper does not say, with the numbers put in."""
+"""What the results show and the paper does not say, with the numbers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ TEXT: dict[str, str] = {
 
 
 def learned(lines: Mapping[str, Sequence[Line]]) -> str:
-    """The section of the page; nothing where there is nothing to say."""
+    """The section of the page; empty if there is nothing to say."""
     by_domain = {found[0].domain: found for name, found in lines.items() if found and "repairs" not in name}
     parts = []
     for domain, text in TEXT.items():

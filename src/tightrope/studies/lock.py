@@ -33,7 +33,7 @@ else:
 
 
 class FolderLock:
-    """Held by one process; a second one is told at once."""
+    """A lock that one process holds; a second process gets an error at once."""
 
     def __init__(self, folder: Path):
         self.path = folder / LOCK
@@ -57,7 +57,7 @@ class FolderLock:
         return self
 
     def check(self) -> None:
-        """Refuse to go on where the folder was deleted, and perhaps made anew for another run, in the meantime."""
+        """Refuse to go on if the folder was deleted in the meantime, and perhaps made again for another run."""
         try:
             same = os.path.samestat(os.fstat(self._file.fileno()), os.stat(self.path))
         except OSError:

@@ -28,7 +28,7 @@ from tightrope.studies.study import Method
 
 @dataclass(frozen=True)
 class UserDomain:
-    """A domain by the words that name its parts, so that every process can load it for itself."""
+    """A domain given by the names of its parts, so that every process can load it."""
 
     environment: str  # a Gymnasium id, or module:id
     behavior: str  # module:object, or a table of probabilities
@@ -54,9 +54,13 @@ class UserDomain:
         longest = longest_episode(self.environment)
         horizon = self.horizon or longest
         if horizon is None:
-            raise StudyError(f"{self.environment} does not say when an episode ends: give a horizon (--horizon)")
+            raise StudyError(
+                f"horizon must be given (--horizon), because {self.environment} does not say when an episode ends"
+            )
         if longest is not None and horizon > longest:
-            raise StudyError(f"horizon is {horizon}, but {self.environment} cuts episodes off after {longest} steps")
+            raise StudyError(
+                f"horizon must be at most {longest}, because {self.environment} cuts episodes off there; got {horizon}"
+            )
         return EnvironmentDomain(
             self.environment,
             load_policy(self.behavior),
@@ -84,7 +88,7 @@ def named_methods(estimators: Sequence[str], bounds: Sequence[str]) -> Any:
 
 
 def _methods(estimators: tuple[str, ...], bounds: tuple[str, ...], domain: Domain) -> tuple[Method, ...]:
-    """All estimators, or those named, each with the bounds that mean something for it."""
+    """All estimators, or the named ones, each with the bounds that are valid for it."""
     few = Problem(domain.logs(2, rng=np.random.default_rng(0)), domain.candidate)
     # A continuous model takes its time: only when asked for.
     every = [name for name in ESTIMATORS if has_tabular(few) or not is_model_based(name)]
@@ -96,7 +100,7 @@ def _methods(estimators: tuple[str, ...], bounds: tuple[str, ...], domain: Domai
             methods.append(Method(name, chosen, valid))
     if not methods:
         raise StudyError(
-            "none of the methods asked for can be used: exact bounds need an estimator that is a mean over episodes, "
-            "is or pdis"
+            "none of these methods is valid for these estimators: exact bounds need an estimator that is a mean over "
+            "episodes, IS or PDIS"
         )
     return tuple(methods)

@@ -57,7 +57,7 @@ def run(task: ModelTask) -> Outcomes:
             if label in TRAPPED and task.problem != "cliff":
                 continue
             try:
-                result = api.evaluate(logs, problem.candidate, estimators=[estimator], methods=METHODS, rng=weights)
+                result = api.evaluate(logs, problem.candidate, estimators=[estimator], methods=METHODS, seed=weights)
             except TightropeError:  # no overlap at all in this data set: nothing to count for this variant
                 continue
             for bound in result.bounds:

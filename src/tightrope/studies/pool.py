@@ -1,4 +1,4 @@
-"""Many independent tasks over processes; a process that dies is replaced and its task tried again.
+"""Run many independent tasks in several processes; a process that dies is replaced, and its task is tried again.
 
 Each worker has a pipe of its own and one task at a time, so that a death costs that task alone, and workers whose
 parent was killed find their pipe closed and leave.
@@ -51,8 +51,8 @@ def run_all(job: Callable[[Task], Result], tasks: Sequence[Task], workers: int) 
                     code = worker.stop()
                     if deaths[worker.task] >= ATTEMPTS:
                         raise StudyError(
-                            f"{tasks[worker.task]} ended its process {ATTEMPTS} times (exit code {code}; -9 is often "
-                            "a lack of memory: fewer workers need less)"
+                            f"{tasks[worker.task]} ended its process {ATTEMPTS} times with exit code {code}. -9 often "
+                            "means a lack of memory: use fewer workers"
                         ) from None
                     waiting.append(worker.task)
                     continue

@@ -1,4 +1,4 @@
-"""Runs the paper's studies and says what came of them: figures, tables, and a line for every claim."""
+"""Run the paper's studies and write their results: figures, tables, and a line for every claim."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tightrope.base.errors import StudyError
+from tightrope.base.names import must_be_one_of
 from tightrope.base.problem import Problem
 from tightrope.domains import CliffWorld, MountainCar
 from tightrope.domains import domain as find_domain
@@ -62,7 +63,7 @@ FLOORS = {CAR: -101.0, CLIFF: -420.0, SHIFTED: -420.0}  # below it a curve is cu
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Where everything was written, and how the claims fared."""
+    """Where everything was written, and which claims hold."""
 
     page: Path
     findings: tuple[Finding, ...]
@@ -73,7 +74,7 @@ def reproduce(
 ) -> Reproduction:
     """Run (or go on with) the studies of ``which``, and write figures, summaries and the page."""
     if which not in GROUPS:
-        raise StudyError(f"study is {which!r}; known: {', '.join(GROUPS)}")
+        raise StudyError(must_be_one_of("study", which, GROUPS))
     studies = [quick(PAPER[name]) if small else PAPER[name] for name in GROUPS[which]]
     results = {study.id: read_results(run_study(study, out / "raw" / study.id, workers=workers)) for study in studies}
     lines = {name: summarize_results(found) for name, found in results.items()}

@@ -1,4 +1,4 @@
-"""Runs a study into a folder: resumable at any moment, the same bits whatever the number of processes.
+"""Run a study and write it to a folder; it can be resumed at any time, and any number of processes gives the same bits.
 
 The folder holds ``lock`` (one run at a time), ``study.json`` (the whole configuration), ``journal`` (finished trials),
 and at the end ``results.parquet`` (all rows, with the configuration in its metadata) and ``timings.parquet`` (what
@@ -46,7 +46,7 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
     belongs to another configuration.
     """
     if workers is not None and workers < 1:
-        raise StudyError(f"workers is {workers}; it must be at least 1")
+        raise StudyError(f"workers must be at least 1; got {workers}")
     _check_sendable(study)
     prepared.cache_clear()  # files may have changed since it was loaded
     with Console(stderr=True).status(visible(f"the candidate's true value in {study.id}")):
@@ -106,13 +106,15 @@ def _check_domain(study: Study, seen: Witness | None) -> None:
 
 
 def _prepare(folder: Path, rows: int) -> None:
-    """Make the folder ready, or say why it cannot be."""
+    """Prepare the folder, or say why that is not possible."""
     needed = rows * _ROW_BYTES + _SPARE_BYTES
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
         if free < needed:
-            raise StudyError(f"{folder}: the disk has {free / 1e6:.0f} MB left; this study needs {needed / 1e6:.0f} MB")
+            raise StudyError(
+                f"{folder} must have {needed / 1e6:.0f} MB of free disk for this study; it has {free / 1e6:.0f} MB"
+            )
         with tempfile.TemporaryFile(dir=folder) as probe:  # a read-only folder shows only when it is written to
             probe.write(bytes(1 << 16))
             probe.flush()

@@ -44,7 +44,7 @@ class Method:
 
     def __post_init__(self) -> None:
         if not self.bounds or isinstance(self.bounds, str):
-            raise StudyError(f"bounds of {self.label!r} is {self.bounds!r}; give a tuple of names, at least one")
+            raise StudyError(f"bounds of {self.label!r} must be a tuple of names, at least one; got {self.bounds!r}")
         for name in self.bounds:
             find_bound(name)
 
@@ -75,13 +75,13 @@ class Study:
 
     def __post_init__(self) -> None:
         if not self.sizes or any(not isinstance(n, int) or n < 1 for n in self.sizes):
-            raise StudyError(f"sizes is {self.sizes!r}; give numbers of episodes, each at least 1")
+            raise StudyError(f"sizes must be numbers of episodes, each at least 1; got {self.sizes!r}")
         if len(set(self.sizes)) < len(self.sizes):
-            raise StudyError(f"sizes is {self.sizes!r}; give each size once")
+            raise StudyError(f"sizes must hold each size once; got {self.sizes!r}")
         if self.trials < 1:
-            raise StudyError(f"trials is {self.trials!r}; it must be at least 1")
-        settings = Settings(confidence=self.confidence, n_resamples=self.n_resamples, rng=self.seed)
-        rank(1 - settings.confidence, settings.n_resamples)  # a study in which every bound fails is none
+            raise StudyError(f"trials must be at least 1; got {self.trials!r}")
+        settings = Settings(confidence=self.confidence, n_resamples=self.n_resamples, seed=self.seed)
+        rank(1 - settings.confidence, settings.n_resamples)  # checks the settings now instead of in every trial
 
     def configuration(self) -> dict[str, Any]:
         """Everything that decides the results, as plain data."""
@@ -125,12 +125,13 @@ def prepared(study: Study) -> tuple[Domain, tuple[Method, ...]]:
     labels = [one.label for one in methods]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice or not methods:
-        raise StudyError(f"methods of study {study.id!r}: {', '.join(twice) or 'none'} given{' twice' * bool(twice)}")
+        problem = f"{', '.join(twice)} twice" if twice else "none"
+        raise StudyError(f"study {study.id!r} must have at least one method, each once; got {problem}")
     return domain, methods
 
 
 def plain(value: Any) -> Any:
-    """As it will be read back from JSON."""
+    """The data as JSON will give it back."""
     return json.loads(json.dumps(value, default=_plain_object))
 
 

@@ -93,7 +93,7 @@ def read_results(path: str | os.PathLike[str]) -> Results:
     except (OSError, pa.ArrowException) as error:
         raise StudyError(f"{path} cannot be read as a table of results: {error}") from error
     if KEY not in (table.schema.metadata or {}):
-        raise StudyError(f"{path} is no table of a study's results: its metadata lack the configuration")
+        raise StudyError(f"{path} must be a table of a study's results; its metadata lack the configuration")
     columns = {name: table[name].to_numpy() for name in table.column_names}
     return Results(columns, json.loads(table.schema.metadata[KEY]))
 

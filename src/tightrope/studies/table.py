@@ -1,4 +1,4 @@
-"""What a study measured, as a table for people."""
+"""The results of a study as a table in a terminal."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _notes(lines: Sequence[Line], nominal: float) -> list[Text]:
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:
-    """Every claim, how it fared, and the numbers."""
+    """Every claim, whether it holds, and the numbers."""
     table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("claim", ratio=2)

@@ -37,7 +37,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """What one line of the tables said on one side of one data set."""
+    """The result of one line of the tables, for one side and one data set."""
 
     label: str  # of the method
     bound: str
@@ -70,7 +70,7 @@ def run_trial(study: Study, trial: Trial) -> Outcome:
     data, weights = np.random.SeedSequence(entropy).spawn(2)
     logs = domain.logs(trial.n, rng=np.random.default_rng(data))
     settings = Settings(
-        confidence=study.confidence, n_resamples=study.n_resamples, max_ratio=domain.max_ratio, rng=weights
+        confidence=study.confidence, n_resamples=study.n_resamples, max_ratio=domain.max_ratio, seed=weights
     )
     due = [one for one in methods if one.runs(trial.n, trial.number)]
     problem = Problem(logs, domain.candidate)
@@ -91,7 +91,7 @@ def _results(problem: Problem, methods: Sequence[Method], side: Side, settings: 
     except Exception as error:  # whatever it is, it is this data set's result, told in its row
         if len(methods) == 1:
             return [error] * len(pairs)
-    # One of them brings all down: each by itself, on the same weights, so that the others keep their rows.
+    # One of them fails and would fail all: run each by itself, on the same weights, so that the others keep their rows.
     return [result for one in methods for result in _results(problem, [one], side, settings)]
 
 

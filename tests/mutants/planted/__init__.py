@@ -15,6 +15,7 @@ from tests.mutants.planted import (
     results,
     studies,
     tabular,
+    tethers,
     weights,
 )
 from tests.mutants.planting import Topic
@@ -26,6 +27,7 @@ TOPICS: tuple[Topic, ...] = (
     weights.TOPIC,
     bounds.TOPIC,
     exact.TOPIC,
+    tethers.TOPIC,
     models.TOPIC,
     tabular.TOPIC,
     regressions.TOPIC,

@@ -16,8 +16,8 @@ TOPIC = Topic(
         Mutant(
             "what returns were counted from is not added back",
             "RatioSum.__call__",
-            "self.constant + ratio @ self.coefficients",
-            "ratio @ self.coefficients",
+            "self.constant + (above / below) @ self.coefficients",
+            "(above / below) @ self.coefficients",
             "test_slow_definition test_enumeration test_every_pair",
         ),
         Mutant(

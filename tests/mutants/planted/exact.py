@@ -197,7 +197,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "the robust bound is not told that the model is contradicted",
-            "_process",
+            "of_process",
             'coded(case.model_check(estimator.model).warnings, "model-contradicted")',
             "()",
             "test_a_robust_bound_hears_that_its_model_is_contradicted",

@@ -107,8 +107,8 @@ TOPIC = Topic(
         Mutant(
             "the verdict on the gain looks at the value's bounds",
             "judge",
-            "[gains[i] for i in believe_gains] if computed.about == 'gain' else [values[i] for i in believe]",
-            "[values[i] for i in believe]",
+            "[gained[i] for i in believe_gains] if about == 'gain' else [bounds[i] for i in believe]",
+            "[bounds[i] for i in believe]",
             "test_the_verdict_is_about_the_gain",
         ),
         Mutant(

@@ -133,8 +133,8 @@ TOPIC = Topic(
         Mutant(
             "the smallest of several p-values counts as one",
             "misfit",
-            "len(found) * min(found)",
-            "min(found)",
+            "len(p_values) * min(p_values)",
+            "min(p_values)",
             "test_the_smallest_of_several_p_values_is_multiplied_by_their_number",
         ),
         Mutant(

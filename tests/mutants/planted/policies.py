@@ -50,7 +50,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "ε and 1 − ε change places",
-            "epsilon_softened",
+            "_with_epsilon",
             "(1.0 - epsilon, epsilon)",
             "(epsilon, 1.0 - epsilon)",
             "test_log_prob",

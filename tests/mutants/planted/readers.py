@@ -37,7 +37,7 @@ TOPIC = Topic(
         Mutant(
             "missing steps pass",
             "_check_steps",
-            "found.steps != expected",
+            "episodes.steps != expected",
             "found.steps < 0",
             "test_steps",
         ),

@@ -80,14 +80,14 @@ TOPIC = Topic(
         Mutant(
             "the estimate is logged as the bound",
             "metrics",
-            'found[f"tightrope/{bound.side}_bound"] = bound.value',
-            'found[f"tightrope/{bound.side}_bound"] = bound.estimate',
+            'numbers[f"tightrope/{bound.side}_bound"] = bound.value',
+            'numbers[f"tightrope/{bound.side}_bound"] = bound.estimate',
             "test_mlflow",
         ),
         Mutant(
             "every bound is listed as believed",
             "bounds_table",
-            "index in result.believe",
+            "bound in result.believed",
             "True",
             "test_tables_hold_every_bound",
         ),
@@ -101,14 +101,16 @@ TOPIC = Topic(
         Mutant(
             "no answer leaves with the code of an answer",
             "leave",
-            "not result.believe",
+            "not result.believed",
             "False",
             "test_no_answer_has_its_own_exit_code",
         ),
-        Mutant("the command line forgets its seed", "evaluate", "seed", "0", "test_an_option_reaches_its_call"),
+        Mutant(
+            "the command line forgets its seed", "cli/logs.py:evaluate", "seed", "0", "test_an_option_reaches_its_call"
+        ),
         Mutant(
             "the command line forgets the confidence",
-            "evaluate",
+            "cli/logs.py:evaluate",
             "confidence",
             "0.95",
             "test_an_option_reaches_its_call",

@@ -44,7 +44,7 @@ TOPIC = Topic(
         Mutant("smoothing adds nothing", "normalize", "arcs[:] = pseudo", "arcs[:] = 0.0", "test_smoothing_by_hand"),
         Mutant(
             "the model counts ends at the horizon and not going on",
-            "_following",
+            "following_states",
             "following[last[data.lengths == data.horizon]] = _UNKNOWN",
             "pass",
             "test_ends_are_not_counted_more_often_than_they_happen",

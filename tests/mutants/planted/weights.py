@@ -102,8 +102,8 @@ TOPIC = Topic(
         Mutant(
             "further replicates repeat the first ones",
             "draw_weights",
-            "chosen.fill(out, chosen.start(n, n_resamples), seed=seed_of(rng), trajectory=0, replicate=first, n=n)",
-            "chosen.fill(out, chosen.start(n, n_resamples), seed=seed_of(rng), trajectory=0, replicate=0, n=n)",
+            "chosen.fill(out, chosen.start(n, n_resamples), seed=seed_of(seed), trajectory=0, replicate=first, n=n)",
+            "chosen.fill(out, chosen.start(n, n_resamples), seed=seed_of(seed), trajectory=0, replicate=0, n=n)",
             "test_tiles_and_rows_agree",
         ),
         Mutant(

@@ -1,11 +1,11 @@
-"""What a policy must answer, and the policies that need nothing but NumPy.
+"""What a policy must be able to do, and the policies that need only NumPy.
 
-A policy answers ``log_prob(states, actions, t)``: the log-probability (log-density for continuous actions) of each
-action in its state at its time. Policies over a finite action set also answer ``probs(states, t)``. States, actions
+A policy has ``log_prob(states, actions, t)``: the log-probability (log-density for continuous actions) of each
+action in its state at its time. Policies over a finite action set also have ``probs(states, t)``. States, actions
 and times come as arrays with one row per step.
 
-Policies that can act answer ``act(states, t, uniforms)``: actions as a function of ``noise_width`` uniform numbers per
-step, so that whoever simulates decides about the noise and can hold it fixed.
+Policies that can act have ``act(states, t, uniforms)``: actions as a function of ``noise_width`` uniform numbers per
+step, so that a simulation decides about the noise and can keep it fixed.
 """
 
 from tightrope.base.policy.base import Actor, DiscretePolicy, Policy, PreparedActor, check_probs, open_uniforms
@@ -15,7 +15,6 @@ from tightrope.base.policy.combined import (
     MixturePolicy,
     as_actor,
     as_policy,
-    epsilon_softened,
     resolved,
 )
 from tightrope.base.policy.deterministic import DeterministicControl
@@ -39,7 +38,6 @@ __all__ = [
     "as_actor",
     "as_policy",
     "check_probs",
-    "epsilon_softened",
     "open_uniforms",
     "resolved",
 ]

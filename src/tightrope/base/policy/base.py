@@ -1,4 +1,4 @@
-"""What a policy must answer, and the checks that all of them share."""
+"""What a policy must be able to do, and the checks that all policies share."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ IntArray = npt.NDArray[np.int64]
 Anything = npt.NDArray[Any]
 
 SUM_TOLERANCE = 1e-6
-CHUNK_ROWS = 1 << 16  # rows handed to somebody else's code at once
+CHUNK_ROWS = 1 << 16  # rows passed to the user's code at once
 _EDGE = 2.0**-40
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """Anything that can say how likely it would have taken the logged actions."""
+    """Anything that has probabilities for the logged actions.
+
+    >>> import numpy as np, tightrope
+    >>> class Coin:
+    ...     def log_prob(self, states, actions, t):
+    ...         return np.full(len(actions), np.log(0.5))
+    >>> isinstance(Coin(), tightrope.Policy)
+    True
+    """
 
     def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
         """Log-probability of each action, (N,); -inf where the policy never takes it."""
@@ -39,7 +47,7 @@ class DiscretePolicy(Policy, Protocol):
 
 @runtime_checkable
 class Actor(Protocol):
-    """Anything that can act, with the noise given from outside."""
+    """Anything that can act, with noise that the caller gives."""
 
     @property
     def noise_width(self) -> int:
@@ -53,10 +61,10 @@ class Actor(Protocol):
 
 @runtime_checkable
 class PreparedActor(Actor, Protocol):
-    """An actor that turns uniforms into its noise once, for all the states it will meet: act = act_with ∘ noise."""
+    """An actor whose noise does not depend on the state, so that it is made once: act = act_with ∘ noise."""
 
     def noise(self, uniforms: Array) -> Array:
-        """What is made of uniforms (N, noise_width) whatever the state, (N, ...)."""
+        """The noise that uniforms (N, noise_width) become, whatever the state, (N, ...)."""
         ...
 
     def act_with(self, states: Anything, t: npt.NDArray[np.int64], noise: Array) -> Anything:
@@ -73,21 +81,21 @@ class Sampling:
 
 
 class Unresolved:
-    """A policy of which only its answers to logged states tell what kind it is."""
+    """A policy whose kind shows only in what it returns for logged states."""
 
     def resolve(self, states: Anything, t: npt.NDArray[np.int64]) -> Policy:
-        """The policy as what its answers to these states show it to be."""
+        """The policy of the kind that its answers to these states show."""
         raise NotImplementedError
 
 
 def open_uniforms(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Uniform numbers kept off 0 and 1 by 2^-40, where inverse distribution functions fail."""
+    """Uniform numbers at least 2^-40 away from 0 and 1, where inverse distribution functions fail."""
     draws = rng.random(shape)
     return np.clip(draws, _EDGE, 1.0 - _EDGE, out=draws)
 
 
 def in_chunks(answer: Callable[..., Anything], *columns: Anything) -> Anything:
-    """The answer to many rows, asked CHUNK_ROWS at a time so that its workings stay small."""
+    """The answer to many rows, computed CHUNK_ROWS at a time to save memory."""
     parts = []
     for start in range(0, len(columns[0]), CHUNK_ROWS):
         try:
@@ -99,7 +107,7 @@ def in_chunks(answer: Callable[..., Anything], *columns: Anything) -> Anything:
 
 
 def check_probs(name: str, table: Array, labels: IntArray | None = None) -> None:
-    """Refuse entries below 0 or NaN and rows that do not sum to one; ``labels`` name the rows of a state each."""
+    """Refuse entries below 0 or NaN, and rows that do not sum to one; ``labels`` are the states of the rows."""
 
     def named(row: tuple[int, ...]) -> list[int]:
         return list(row) if labels is None else [*row[:-1], int(labels[row[-1]])]
@@ -107,18 +115,18 @@ def check_probs(name: str, table: Array, labels: IntArray | None = None) -> None
     bad = ~(table >= 0)
     if bad.any():
         at = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise PolicyError(f"{name}{[*named(at[:-1]), at[-1]]} is {table[at]}; probabilities must be numbers ≥ 0")
+        raise PolicyError(f"{name}{[*named(at[:-1]), at[-1]]} must be a probability ≥ 0; got {table[at]}")
     sums = table.sum(axis=-1)
     off = np.abs(sums - 1.0) > SUM_TOLERANCE
     if off.any():
         row = tuple(int(i) for i in np.argwhere(off)[0])
-        raise PolicyError(f"row {named(row)} of {name} sums to {sums[row]:.8g}; each row must sum to one")
+        raise PolicyError(f"row {named(row)} of {name} must sum to 1; got {sums[row]:.8g}")
 
 
 def check_count(n_actions: Any) -> None:
-    """Refuse a number of actions that is none."""
+    """Refuse anything that is not a number of actions."""
     if not isinstance(n_actions, (int, np.integer)) or n_actions < 1:
-        raise PolicyError(f"n_actions is {n_actions!r}; it must be a whole number, at least 1")
+        raise PolicyError(f"n_actions must be a whole number, at least 1; got {n_actions!r}")
 
 
 def check_index(name: str, values: Anything, size: int, why: str) -> None:
@@ -126,15 +134,15 @@ def check_index(name: str, values: Anything, size: int, why: str) -> None:
     bad = (values < 0) | (values >= size)
     if bad.any():
         row = int(np.argmax(bad))
-        raise PolicyError(f"{name} {values[row]} is outside 0..{size - 1}: {why}", row=row)
+        raise PolicyError(f"{name} must lie between 0 and {size - 1}, because {why}; got {values[row]}", row=row)
 
 
 def action_index(actions: Anything, n_actions: int) -> Anything:
     """Actions as numbers below n_actions."""
     if actions.ndim != 1 or actions.dtype.kind not in "iub":
         raise PolicyError(
-            f"a policy over {n_actions} discrete actions needs one integer action per step; got {actions.dtype} of "
-            f"shape {actions.shape}"
+            f"actions must be one integer per step for a policy over {n_actions} discrete actions; got "
+            f"{actions.dtype} of shape {actions.shape}"
         )
     check_index("action", actions, n_actions, f"the policy has {n_actions} actions")
     return actions.astype(np.int64)

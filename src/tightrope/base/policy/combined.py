@@ -1,4 +1,4 @@
-"""Policies made of others, and of whatever the user has: mixtures, functions, tables."""
+"""Policies made of other policies, of functions and of tables."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ import numpy.typing as npt
 from tightrope.base.checks import lent, numbers
 from tightrope.base.errors import PolicyError
 from tightrope.base.policy.base import Actor, Anything, Array, DiscretePolicy, Policy, Sampling, Unresolved, check_probs
-from tightrope.base.policy.discrete import Discrete, TabularPolicy, UniformPolicy
+from tightrope.base.policy.discrete import Discrete, TabularPolicy
 
-EXAMPLES = 64  # logged states that tell what a function of states returns
+EXAMPLES = 64  # logged states that show what a function of states returns
 
 
 @dataclass(frozen=True, eq=False)
 class MixturePolicy(Sampling, Unresolved):
-    """At every step a fresh draw of which policy acts; not one policy for a whole episode."""
+    """Draws at every step which policy acts; it does not keep one policy for a whole episode.
+
+    >>> import numpy as np, tightrope
+    >>> first = tightrope.TabularPolicy([[1.0, 0.0]])
+    >>> mixture = tightrope.MixturePolicy([first, tightrope.UniformPolicy(2)], weights=[0.8, 0.2])
+    >>> mixture.probs(np.array([0]), np.array([0])).round(3)
+    array([[0.9, 0.1]])
+    """
 
     policies: Sequence[Policy]
     weights: Sequence[float]
@@ -28,7 +35,8 @@ class MixturePolicy(Sampling, Unresolved):
     def __post_init__(self) -> None:
         if len(self.policies) != len(self.weights) or not self.policies:
             raise PolicyError(
-                f"{len(self.policies)} policies and {len(self.weights)} weights; as many of each, at least one"
+                f"a mixture must have one weight for each policy, and at least one policy; got {len(self.policies)} "
+                f"policies and {len(self.weights)} weights"
             )
         check_probs("weights", numbers("weights", [self.weights]))
         object.__setattr__(self, "policies", tuple(as_policy(policy) for policy in self.policies))
@@ -48,7 +56,8 @@ class MixturePolicy(Sampling, Unresolved):
         for policy in self.policies:
             if not isinstance(policy, DiscretePolicy):
                 raise PolicyError(
-                    f"{type(policy).__name__} has no probs(states, t): the mixture cannot list probabilities"
+                    f"every policy of the mixture must have probs(states, t) to list probabilities; "
+                    f"{type(policy).__name__} has none"
                 )
         return sum(  # type: ignore[return-value]
             weight * policy.probs(lent(states), lent(t))  # type: ignore[attr-defined]
@@ -65,7 +74,7 @@ class MixturePolicy(Sampling, Unresolved):
 
     @property
     def noise_width(self) -> int:
-        """One uniform to pick the part, and what the neediest part takes."""
+        """One uniform to pick the part, and as many as the part that needs most."""
         return 1 + max(actor.noise_width for actor in self._actors)
 
     def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
@@ -75,23 +84,22 @@ class MixturePolicy(Sampling, Unresolved):
         chosen: Anything = np.empty(0)
         for k in np.unique(part):
             rows, actor = np.flatnonzero(part == k), self._actors[k]
-            made = actor.act(states[rows], t[rows], uniforms[rows, 1 : 1 + actor.noise_width])
+            actions = actor.act(states[rows], t[rows], uniforms[rows, 1 : 1 + actor.noise_width])
             if not len(chosen):
-                chosen = np.empty((len(states), *made.shape[1:]), dtype=made.dtype)
-            chosen[rows] = made
+                chosen = np.empty((len(states), *actions.shape[1:]), dtype=actions.dtype)
+            chosen[rows] = actions
         return chosen
-
-
-def epsilon_softened(policy: Policy, epsilon: float, n_actions: int) -> MixturePolicy:
-    """The policy with probability 1 − ε, one of ``n_actions`` actions at random with probability ε."""
-    if not 0.0 <= epsilon <= 1.0:
-        raise PolicyError(f"epsilon is {epsilon}; it must lie in [0, 1]")
-    return MixturePolicy((policy, UniformPolicy(n_actions)), (1.0 - epsilon, epsilon))
 
 
 @dataclass(frozen=True, eq=False)
 class CallablePolicy:
-    """Any function ``f(states, actions, t)`` of the logged actions' probabilities, or of their logarithms."""
+    """Any function ``f(states, actions, t)`` that returns the actions' probabilities, or (``log``) their logarithms.
+
+    >>> import numpy as np, tightrope
+    >>> policy = tightrope.CallablePolicy(lambda states, actions, t: np.where(actions == 1, 0.8, 0.2))
+    >>> np.exp(policy.log_prob(np.array([0, 0]), np.array([0, 1]), np.array([0, 1]))).round(3)
+    array([0.2, 0.8])
+    """
 
     function: Callable[[Anything, Anything, npt.NDArray[np.int64]], Anything]
     log: bool = False
@@ -103,21 +111,23 @@ class CallablePolicy:
             return values
         if (values < 0).any():
             raise PolicyError(
-                f"the policy function returned {values[values < 0][0]:g}, below 0: if these are log-probabilities, "
-                "wrap it as CallablePolicy(function, log=True)"
+                f"the policy function must return probabilities ≥ 0; got {values[values < 0][0]:g}. If it returns "
+                "log-probabilities, wrap it: CallablePolicy(function, log=True)"
             )
         with np.errstate(divide="ignore"):
             return np.log(values)
 
 
-# What recognises objects of other libraries, asked in order; `tightrope.adapters` fills it, being above this layer.
+# Functions that recognise objects of other libraries, tried in order. `tightrope.adapters`, a layer above, fills it.
 ADAPTERS: list[Callable[[Any], Policy | None]] = []
 
 
 def as_policy(policy: Any) -> Policy:
-    """A policy as it is; a table as a TabularPolicy; what an adapter knows; a callable as one giving probabilities."""
+    """Turn what the user gave into a policy: a policy, a table, an object that an adapter knows, or a function."""
     if isinstance(policy, type):
-        raise PolicyError(f"policy is the class {policy.__name__}; give an instance of it")
+        raise PolicyError(
+            f"policy must be an instance, such as {policy.__name__}(...); got the class {policy.__name__}"
+        )
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, np.ndarray):
@@ -129,9 +139,9 @@ def as_policy(policy: Any) -> Policy:
     if callable(policy):
         return CallablePolicy(policy)
     raise PolicyError(
-        f"policy is a {type(policy).__name__}; give an object with log_prob(states, actions, t), a function of "
-        "(states, actions, t) returning probabilities, a table of probabilities, a model of scikit-learn, "
-        "Stable-Baselines3 or PyTorch, or None to use the logs' eval_prob"
+        "policy must be an object with log_prob(states, actions, t), a function of (states, actions, t) that returns "
+        "probabilities, a table of probabilities, a model of scikit-learn, Stable-Baselines3 or PyTorch, or None to "
+        f"use the eval_prob column of the logs; got type {type(policy).__name__}"
     )
 
 
@@ -144,7 +154,7 @@ def resolved(policy: Policy, states: Anything | None, t: npt.NDArray[np.int64]) 
 
 @dataclass(frozen=True, eq=False)
 class _FromProbs(Discrete):
-    """Lets a policy of somebody else's act by the probabilities it lists."""
+    """Lets a policy that lists its probabilities act."""
 
     policy: DiscretePolicy
 
@@ -153,17 +163,17 @@ class _FromProbs(Discrete):
 
 
 def as_actor(policy: Any) -> Actor:
-    """The policy as something that can act: by its own ``act``, else by the probabilities it lists."""
+    """The policy as an actor: by its own ``act``, or by the probabilities that it lists."""
     if isinstance(policy, Actor):
         return policy
     if isinstance(policy, DiscretePolicy):
         return _FromProbs(policy)
     if policy is None:
         raise PolicyError(
-            "policy is None: the logs' eval_prob column says how likely the logged actions were, not how to act in "
-            "other states; give the policy itself"
+            "policy must be the policy itself here, not None: the eval_prob column says how likely the logged actions "
+            "were, but not how to act in other states"
         )
     raise PolicyError(
-        f"{type(policy).__name__} cannot act: it only says how likely given actions are. Give it "
+        f"policy must be able to act, and {type(policy).__name__} only says how likely given actions are. Give it "
         "act(states, t, uniforms) and noise_width (how many uniform numbers an action takes), or probs(states, t)"
     )

@@ -17,9 +17,14 @@ from tightrope.base.policy.base import Anything, Array, Sampling
 class DeterministicControl(Sampling):
     """Always the continuous action ``choose(states, t)``, (N, width) or (N,).
 
-    Its density is singular: it takes any logged action with probability 0, so importance sampling learns nothing, and a
-    model is the only way to evaluate it (docs/errata.md, "Deterministic π_e"). ``softened(policy, sigma=...)`` is the
-    policy with Gaussian noise, a different one, which has a density.
+    It has no density: it takes any given logged action with probability 0, so importance sampling learns nothing, and
+    only a model can evaluate it (docs/errata.md, "Deterministic π_e"). ``softened(policy, sigma=...)`` adds Gaussian
+    noise; that is a different policy, and it has a density.
+
+    >>> import numpy as np, tightrope
+    >>> brake = tightrope.DeterministicControl(lambda states, t: -0.5 * states)
+    >>> brake.act(np.array([[2.0]]), np.array([0]), np.empty((1, 0)))
+    array([[-1.]])
     """
 
     choose: Callable[[Anything, npt.NDArray[np.int64]], Anything]
@@ -29,14 +34,14 @@ class DeterministicControl(Sampling):
 
     def __post_init__(self) -> None:
         if not isinstance(self.width, (int, np.integer)) or self.width < 1:
-            raise PolicyError(f"width is {self.width!r}; it must be a whole number of action components, at least 1")
+            raise PolicyError(f"width must be a whole number of action components, at least 1; got {self.width!r}")
 
     def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
-        """There is none: the error says what to do instead."""
+        """Raise: there is no density. The error says what to do instead."""
         raise NoOverlapError(
-            "the candidate is deterministic over continuous actions: its density is singular, and by importance "
-            "sampling no logs say anything about it. Evaluate it in a model (estimator mb with a model for continuous "
-            "states), or evaluate it with noise: softened(policy, sigma=...), --sigma"
+            "the candidate is deterministic over continuous actions, so it has no density, and importance sampling "
+            "cannot evaluate it. Evaluate it in a model (estimator MB with a model for continuous states), or with "
+            "noise: softened(policy, sigma=...), --sigma"
         )
 
     def act(self, states: Anything, t: npt.NDArray[np.int64], uniforms: Array) -> Anything:
@@ -44,7 +49,7 @@ class DeterministicControl(Sampling):
         chosen = numbers("choose", self.choose(states, t))
         if chosen.size != len(states) * self.width:
             raise PolicyError(
-                f"choose returned shape {chosen.shape}; ({len(states)}, {self.width}) is expected: an action of "
-                f"{self.width} numbers per state"
+                f"choose must return shape ({len(states)}, {self.width}), an action of {self.width} numbers per "
+                f"state; got shape {chosen.shape}"
             )
         return chosen.reshape(len(states), self.width)

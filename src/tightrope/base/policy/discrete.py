@@ -47,7 +47,13 @@ class Discrete(Sampling):
 class TabularPolicy(Discrete):
     """Probabilities in a table: (states, actions), or (times, states, actions) when they change with time.
 
-    Row s is state s, or the state that ``states`` (S,) gives for it: their numbers need not follow on one another.
+    Row s is state s, or the state that ``states`` (S,) names for it; these numbers may have gaps.
+
+    >>> import numpy as np, tightrope
+    >>> policy = tightrope.TabularPolicy([[0.7, 0.3], [0.2, 0.8]])
+    >>> policy.probs(np.array([1, 0]), np.array([0, 1]))
+    array([[0.2, 0.8],
+           [0.7, 0.3]])
     """
 
     table: Array
@@ -57,8 +63,8 @@ class TabularPolicy(Discrete):
         table = numbers("probs", probs)
         if table.ndim not in (2, 3) or not table.size:
             raise PolicyError(
-                f"probs has shape {table.shape}; give (states, actions), or (times, states, actions) for a policy that "
-                "changes with time"
+                "probs must have shape (states, actions), or (times, states, actions) for a policy that changes with "
+                f"time; got shape {table.shape}"
             )
         labels = _labels(states, table.shape[-2])
         check_probs("probs", table, labels)
@@ -70,26 +76,26 @@ class TabularPolicy(Discrete):
         """Probabilities of all actions, (N, k)."""
         if states.ndim != 1 or states.dtype.kind not in "iu":
             raise PolicyError(
-                f"a TabularPolicy needs one integer state per step; the logs hold {states.dtype} of shape "
+                f"states must be one integer per step for a TabularPolicy; the logs hold {states.dtype} of shape "
                 f"{states.shape}"
             )
         rows = self._rows(states)
         if self.table.ndim == 2:
             return self.table[rows]
-        check_index("time", t, len(self.table), "the policy's table covers that many steps")
+        check_index("time", t, len(self.table), f"the policy's table covers {len(self.table)} steps")
         return self.table[t, rows]
 
     def _rows(self, states: Anything) -> Anything:
         """Which row of the table each state is."""
         count = len(self.states)
         if self.states[0] == 0 and self.states[-1] == count - 1:
-            check_index("state", states, count, "the policy's table has that many rows")
+            check_index("state", states, count, f"the policy's table has {count} rows")
             return states
         rows = np.searchsorted(self.states, states.astype(np.int64)).clip(max=count - 1)
         unknown = self.states[rows] != states
         if unknown.any():
             row = int(np.argmax(unknown))
-            raise PolicyError(f"state {states[row]} is not among the {count} states of the policy's table", row=row)
+            raise PolicyError(f"state must be one of the {count} in the policy's table; got {states[row]}", row=row)
         return rows
 
 
@@ -98,24 +104,31 @@ def _labels(states: npt.ArrayLike | None, count: int) -> IntArray:
     labels = np.arange(count) if states is None else np.asarray(states)
     if labels.shape != (count,) or labels.dtype.kind not in "iu" or (labels < 0).any() or (labels >= 2**63).any():
         raise PolicyError(
-            f"states has shape {labels.shape} ({labels.dtype}); one whole number from 0 up for each of the table's "
-            f"{count} rows is expected"
+            f"states must be one whole number, 0 or more, for each of the table's {count} rows; got shape "
+            f"{labels.shape} ({labels.dtype})"
         )
     if len(np.unique(labels)) != count:
-        raise PolicyError("states holds a state more than once; one row for each")
+        raise PolicyError("states must name each state once; one is there twice")
     return labels.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxPolicy(Discrete):
-    """Probabilities ∝ exp(preference / temperature), with ``preferences(states, t)`` giving (N, k)."""
+    """Probabilities ∝ exp(preference / temperature), with ``preferences(states, t)`` giving (N, k).
+
+    >>> import numpy as np, tightrope
+    >>> policy = tightrope.SoftmaxPolicy(lambda states, t: np.outer(states, [1.0, 0.0]), temperature=0.5)
+    >>> policy.probs(np.array([0.0, 1.0]), np.array([0, 0])).round(3)
+    array([[0.5  , 0.5  ],
+           [0.881, 0.119]])
+    """
 
     preferences: Callable[[Anything, npt.NDArray[np.int64]], Anything]
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.temperature > 0:
-            raise PolicyError(f"temperature is {self.temperature}; it must be positive")
+            raise PolicyError(f"temperature must be positive; got {self.temperature}")
 
     def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
         """Log-probability of each action, (N,), exact where the probability itself is too small for a float."""
@@ -134,7 +147,14 @@ class SoftmaxPolicy(Discrete):
 
 @dataclass(frozen=True, eq=False)
 class DeterministicPolicy(Discrete):
-    """Always the action ``choose(states, t)``, an integer below ``n_actions``."""
+    """Always the action ``choose(states, t)``, an integer below ``n_actions``.
+
+    >>> import numpy as np, tightrope
+    >>> policy = tightrope.DeterministicPolicy(lambda states, t: states % 2, n_actions=2)
+    >>> policy.probs(np.array([4, 7]), np.array([0, 0]))
+    array([[1., 0.],
+           [0., 1.]])
+    """
 
     choose: Callable[[Anything, npt.NDArray[np.int64]], Anything]
     n_actions: int
@@ -146,13 +166,18 @@ class DeterministicPolicy(Discrete):
         """One on the chosen action, (N, k)."""
         chosen = np.asarray(self.choose(states, t))
         if chosen.shape != (len(states),):
-            raise PolicyError(f"choose returned shape {chosen.shape}; one action per state, ({len(states)},), expected")
+            raise PolicyError(f"choose must return one action per state, ({len(states)},); got shape {chosen.shape}")
         return np.eye(self.n_actions)[action_index(chosen, self.n_actions)]
 
 
 @dataclass(frozen=True, eq=False)
 class UniformPolicy(Discrete):
-    """Every one of ``n_actions`` actions alike."""
+    """All ``n_actions`` actions with the same probability.
+
+    >>> import numpy as np, tightrope
+    >>> tightrope.UniformPolicy(4).probs(np.array([0]), np.array([0]))
+    array([[0.25, 0.25, 0.25, 0.25]])
+    """
 
     n_actions: int
 
@@ -165,13 +190,13 @@ class UniformPolicy(Discrete):
 
 
 def log_softmax(name: str, scores: Array, states: Anything) -> Array:
-    """Scores (N, k) less the logarithm of the sum of their exponentials; refuses other shapes and NaN."""
+    """Scores (N, k) minus the logarithm of the sum of their exponentials; refuses other shapes and NaN."""
     if scores.ndim != 2 or len(scores) != len(states):
-        raise PolicyError(f"{name} returned shape {scores.shape}; (N, actions) with N={len(states)} expected")
+        raise PolicyError(f"{name} must return shape (N, actions) with N={len(states)}; got shape {scores.shape}")
     top = scores.max(axis=1, keepdims=True)
     if not np.isfinite(top).all():
         row = int(np.argmin(np.isfinite(top)))
-        raise PolicyError(f"{name} are {scores[row]}; numbers are expected, at least one above -inf", row=row)
+        raise PolicyError(f"{name} must be numbers, at least one of them above -inf; got {scores[row]}", row=row)
     scores = scores - top
     normalized: Array = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return normalized

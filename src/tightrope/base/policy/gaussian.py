@@ -16,7 +16,13 @@ from tightrope.base.policy.base import Anything, Array, Sampling
 
 @dataclass(frozen=True, eq=False)
 class GaussianPolicy(Sampling):
-    """Continuous actions: normal around ``mean(states, t)``, (N, k), with a full covariance matrix (k, k)."""
+    """Continuous actions: normal around ``mean(states, t)``, (N, k), with a full covariance matrix (k, k).
+
+    >>> import numpy as np, tightrope
+    >>> policy = tightrope.GaussianPolicy(lambda states, t: -0.5 * states, covariance=0.04)
+    >>> policy.log_prob(np.array([[2.0]]), np.array([[-1.0]]), np.array([0])).round(3)
+    array([0.69])
+    """
 
     mean: Callable[[Anything, npt.NDArray[np.int64]], Anything]
     covariance: Array
@@ -24,12 +30,12 @@ class GaussianPolicy(Sampling):
     def __init__(self, mean: Callable[[Anything, npt.NDArray[np.int64]], Anything], covariance: npt.ArrayLike):
         matrix = np.atleast_2d(numbers("covariance", covariance))
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T):
-            raise PolicyError(f"covariance has shape {matrix.shape}; a symmetric (k, k) matrix is expected")
+            raise PolicyError(f"covariance must be a symmetric (k, k) matrix; got shape {matrix.shape}")
         try:
             np.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
             raise PolicyError(
-                "covariance is not positive definite; a policy without noise has no density, and importance sampling "
+                "covariance must be positive definite: a policy without noise has no density, and importance sampling "
                 "cannot evaluate it"
             ) from None
         object.__setattr__(self, "mean", mean)
@@ -48,11 +54,13 @@ class GaussianPolicy(Sampling):
     def log_prob(self, states: Anything, actions: Anything, t: npt.NDArray[np.int64]) -> Array:
         """Log-density of each action, (N,)."""
         if actions.dtype.kind != "f":
-            raise PolicyError(f"a GaussianPolicy needs float actions; the logs hold {actions.dtype}")
+            raise PolicyError(f"actions must be floats for a GaussianPolicy; the logs hold {actions.dtype}")
         given = actions.reshape(len(actions), -1)
         center = self._center(states, t)
         if given.shape != center.shape:
-            raise PolicyError(f"the logs' actions have shape {given.shape}, the policy's mean {center.shape}")
+            raise PolicyError(
+                f"actions must have the shape of the policy's mean, {center.shape}; the logs hold {given.shape}"
+            )
         scaled = np.linalg.solve(self._factor, (given - center).T)
         squares: Array = np.square(scaled).sum(axis=0)
         return self.max_log_density - 0.5 * squares
@@ -80,5 +88,7 @@ class GaussianPolicy(Sampling):
     def _center(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         center, k = numbers("mean", self.mean(states, t)), len(self.covariance)
         if center.shape != (len(states), k) and not (k == 1 and center.shape == (len(states),)):
-            raise PolicyError(f"mean returned shape {center.shape}; ({len(states)}, {k}), as the covariance, expected")
+            raise PolicyError(
+                f"mean must return shape ({len(states)}, {k}), as the covariance has it; got {center.shape}"
+            )
         return center.reshape(len(states), k)

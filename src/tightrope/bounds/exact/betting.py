@@ -1,84 +1,107 @@
-"""The one-sided mixture betting bound."""
+"""The one-sided betting bound with bets planned on earlier episodes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
-from tightrope.base.dataset import Array
+from tightrope.base.dataset import Array, IntArray
 from tightrope.bounds.base import ExactBound
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import SequentialValues
 
-_BETS: Array = np.concatenate([np.geomspace(1e-4, 0.5, 24), 1.0 - np.geomspace(0.4, 0.01, 8)])
-_PIECE = 1 << 12  # values at a time: with all bets a megabyte
-_LEAST = 1e-12  # of the sample's mean: a bound below it is 0
-_LOST = 40.0  # a bet whose log-wealth lies this far below the target adds less than rounding
-_STEPS, _CLOSE = 100, 1e-10  # of Newton's method: far more than it takes, and how close it comes
+TETHERS: Array = np.array([0.0, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of the unit that values tell
+ORDERS, MANY = 8, 2000  # random orders; half of them above that many episodes
+FIRST, GROWTH = 0.03, 1.3  # the first block's share of the episodes, and how blocks end after it
+MOST_PAST = 2000  # values that a bet is planned on
+PSEUDO = 0.05  # the weight of a value that no bet has met yet: the lowest possible
+MOST_STAKE = 0.95  # of what a bet could lose
+EQUALLY_GOOD = 1e-9  # of the largest planned bound: plans this close
 
 
 @dataclass(frozen=True)
 class Betting(ExactBound):
-    """The largest m with Σ_j w_j Π_i (1 − c_j + c_j X_i / m) ≥ 1/δ, for values ≥ 0; needs no ceiling.
+    """The largest m with the mean over orders of Π_i (1 + λ_i (X_i − m)) ≥ 1/δ, for values X_i ≥ −C_i.
 
-    Against any mean m the left side is the wealth of a gambler with fixed bets c_j in [0, 1), a non-negative
-    supermartingale when E[X] ≤ m, so by Ville's inequality it reaches 1/δ with probability at most δ, at every n at
-    once. The bets are fixed beforehand and mixed evenly. Waudby-Smith and Ramdas (2024), "Estimating means of bounded
+    Against a mean of m each product is the wealth of a gambler who bets λ_i that X_i exceeds m, with λ_i and the tether
+    C_i chosen from earlier episodes alone. If E[X] ≤ m that wealth has a mean of at most one, and so has its average
+    over orders; by Markov's inequality it reaches 1/δ with probability at most δ, at every n. λ_i never exceeds
+    0.95/(m + C_i), so no factor is below zero, and every factor falls in m.
+
+    Episodes come in eight random orders, in blocks that grow. The bet and the tether of a block are those that would
+    have served best on the values of earlier blocks. Waudby-Smith and Ramdas (2024), "Estimating means of bounded
     random variables by betting".
     """
 
     name: ClassVar[str] = "betting"
+    sequential: ClassVar[bool] = True
+    uses_seed: ClassVar[bool] = True
     preference: ClassVar[int] = 1
 
-    def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
+    def lower(self, sample: SequentialValues, *, delta: float, seed: int) -> float:
         """The lower bound on the mean."""
-        values = sample.values
-        mean = float(values.mean())
-        if mean <= 0:
+        values, bets, stakes, tethers = games(sample, delta, seed)
+        top = float(values.max())
+        if top <= 0:
             return 0.0
-        target = float(np.log(1 / delta) + np.log(len(_BETS)))
-        relative, counts = np.unique(values / mean, return_counts=True)
-        return mean * _largest_mean(relative, counts.astype(np.float64), target)
+        from tightrope.bounds.exact import planning_kernels as kernels
+
+        with np.errstate(over="ignore"):
+            found = kernels.largest_mean(values / top, bets * top, stakes, tethers / top, float(np.log(1 / delta)))
+        return float(found * top)
 
 
-def _largest_mean(values: Array, counts: Array, target: float) -> float:
-    """The largest m at which the log-wealth reaches the target, from below, for values of mean one.
+def games(sample: SequentialValues, delta: float, seed: int) -> tuple[Array, Array, Array, Array]:
+    """X, λ, the largest stake and C of every episode in each order, (orders, n) each.
 
-    As a function of log m each product of the wealth is log-convex and falls, and so is and does their sum. Newton's
-    steps from where the wealth is enough therefore never go past the place where it is just enough: whatever the
-    number of steps, the result is a valid bound. So it is without bets that have long lost everything: leaving
-    some out can only make the wealth smaller.
+    Orders shuffle the places of episodes in the logs, never their ranks: a fixed seed would then tell in which order
+    small and large values come, and what is known beforehand is no game.
     """
-    n = counts.sum()
-    spread = np.sqrt(counts @ np.square(values - 1.0) / n)
-    at, bets = -(spread * np.sqrt(2 * target / n) + target / n), _BETS  # about where it will be
-    logs, slopes = _log_wealth(values * np.exp(-at), counts, bets)
-    while (total := np.logaddexp.reduce(logs)) < target + _CLOSE:
-        at *= 2
-        if at < np.log(_LEAST):
-            return 0.0
-        logs, slopes = _log_wealth(values * np.exp(-at), counts, bets)
-    for _ in range(_STEPS):
-        step = (target + _CLOSE - total) / (np.exp(logs - total) @ slopes)
-        if step < _CLOSE:
-            break
-        bets = bets[logs > target - _LOST]
-        logs, slopes = _log_wealth(values * np.exp(-at - step), counts, bets)
-        total = np.logaddexp.reduce(logs)
-        if total < target:  # what rounding does must not make it invalid
-            break
-        at += step
-    return float(np.exp(at))
+    rng, n = np.random.default_rng([seed, len(sample.values)]), len(sample.values)
+    n_orders = ORDERS if n <= MANY else ORDERS // 2
+    played = [_play(sample, rng.permutation(n), delta) for _ in range(n_orders)]
+    values, bets, stakes, tethers = (np.stack(parts) for parts in zip(*played, strict=True))
+    return values, bets, stakes, tethers
 
 
-def _log_wealth(ratio: Array, counts: Array, bets: Array) -> tuple[Array, Array]:
-    """log Π_i (1 + c (ratio_i − 1)) for each bet c, and its derivative by log m, where ratio_i = X_i / m."""
-    logs, inverse = np.zeros(len(bets)), np.zeros(len(bets))
-    for start in range(0, len(ratio), _PIECE):
-        piece = slice(start, start + _PIECE)
-        gains = bets[:, None] * (ratio[piece] - 1.0)
-        logs += np.log1p(gains) @ counts[piece]
-        gains += 1.0
-        inverse += np.reciprocal(gains, out=gains) @ counts[piece]
-    return logs, (1.0 - bets) * inverse - counts.sum()
+def block_edges(n: int) -> list[int]:
+    """Where blocks of n episodes begin and end: 0, three in a hundred, then 1.3 times as far each time."""
+    edges = [0, min(n, max(2, int(FIRST * n)))]
+    while edges[-1] < n:
+        edges.append(min(n, max(edges[-1] + 1, int(np.ceil(edges[-1] * GROWTH)))))
+    return edges
+
+
+def _play(sample: SequentialValues, order: IntArray, delta: float) -> tuple[Array, Array, Array, Array]:
+    """X, λ, the largest stake and C of every episode in this order."""
+    from tightrope.bounds.exact import planning_kernels as kernels
+
+    n, edges = len(order), block_edges(len(order))
+    unit = sample.unit(order[: edges[1]])
+    tethers = TETHERS * unit if unit > 0 else np.zeros(1)
+    table = sample.along(order, edges, tethers)
+    target = float(np.log(1 / delta)) / n
+    chosen, bets, stakes = np.zeros(n, dtype=np.int64), np.full(n, np.inf), np.full(n, MOST_STAKE)
+    stakes[: edges[1]] = min(0.5, float(np.sqrt(2 * np.log(1 / delta) / (3 * n))))  # nothing to plan on yet
+    for start, stop in pairwise(edges[1:]):
+        past = table[:start] if start <= MOST_PAST else table[np.linspace(0, start - 1, MOST_PAST).astype(np.int64)]
+        size = np.ldexp(1.0, int(np.frexp(np.abs(past).max())[1]) - 1)  # squares of values need not fit a float64
+        alike = _alike(past / size, tethers / size)
+        reached, planned = kernels.plans(alike, tethers / size, target, PSEUDO, MOST_STAKE)
+        best = int(np.argmax(reached >= reached.max() - EQUALLY_GOOD * np.abs(reached).max()))
+        with np.errstate(over="ignore"):
+            chosen[start:stop], bets[start:stop] = best, planned[best] / size
+    return table[np.arange(n), chosen], bets, stakes, tethers[chosen]
+
+
+def _alike(table: Array, tethers: Array) -> Array:
+    """The values scaled from −C to one common mean: all columns estimate the same one, some of them poorly."""
+    means = table.mean(axis=0)
+    spread = table.var(axis=0) + 1e-12 * np.square(means)
+    trust = spread.min() / np.where(spread > 0, spread, 1.0) if spread.min() > 0 else (spread == 0).astype(np.float64)
+    common = (means * trust).sum() / trust.sum()
+    above = means + tethers
+    scale = np.where(above > 0, (common + tethers) / np.where(above > 0, above, 1.0), 1.0)
+    return np.ascontiguousarray(((table + tethers) * scale - tethers).T)

@@ -11,7 +11,7 @@ from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
 from tightrope.bounds.base import ExactBound
 from tightrope.bounds.exact.empirical_bernstein import bernstein
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tightrope.base.dataset import Array
 from tightrope.bounds.base import ExactBound, ceiling
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tightrope.bounds.base import ExactBound, ceiling
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 
 @dataclass(frozen=True)

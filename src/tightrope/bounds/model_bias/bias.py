@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
+from tightrope.base.names import must_be_one_of
 
 Form = Literal["per-step", "tight", "printed"]
 
@@ -121,7 +122,7 @@ def bias_bound(
     ones.
     """
     if form not in get_args(Form):
-        raise BoundError(f"form is {form!r}; known: {', '.join(get_args(Form))}")
+        raise BoundError(must_be_one_of("form", form, get_args(Form)))
     divergences = _check_divergences(step_divergences)
     low, high = _check_range("reward_range", reward_range)
     horizon, last = len(divergences), float(divergences[-1])

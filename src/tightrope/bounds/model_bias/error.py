@@ -23,7 +23,7 @@ from tightrope.bounds.base import ExactBound
 from tightrope.bounds.exact.hoeffding import Hoeffding
 from tightrope.bounds.model_bias.bias import BiasBound, Dynamics, Form, bias_bound
 from tightrope.bounds.model_bias.finite_model import UNKNOWN, next_states, pairs
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 Kind = Literal["bound", "diagnostic"]
 

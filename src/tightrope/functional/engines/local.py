@@ -55,7 +55,7 @@ class Replicates:
 
 @dataclass(frozen=True)
 class Walk:
-    """Which weights to draw: everything that decides them, and where to report how far we are."""
+    """Everything that decides which weights are drawn, and where progress is reported."""
 
     scheme: WeightScheme
     n_trajectories: int
@@ -105,8 +105,8 @@ def replicate(
         raise BoundError(f"a bootstrap needs at least two episodes; the logs hold {n}")
     walk = Walk(scheme, n, n_resamples, seed, progress)
     draws = scheme.draws(n)
-    asked = list(zip(statistics, wanted, strict=True))
-    sums = [_Sums(s, scheme, precision, with_errors) for s, with_errors in asked if isinstance(s, SumStatistic)]
+    requests = list(zip(statistics, wanted, strict=True))
+    sums = [_Sums(s, scheme, precision, with_errors) for s, with_errors in requests if isinstance(s, SumStatistic)]
     for slab in walk.slabs(8 * max((job.statistic.n_columns for job in sums), default=1)) if sums else []:
         totals = [np.zeros((len(slab), job.statistic.n_columns)) for job in sums]
         for start, rows, weights in walk.tiles(slab):
@@ -124,12 +124,12 @@ def replicate(
             for (job, _), square in zip(chosen, squares, strict=True):
                 job.errors.append(np.sqrt(square * draws / max(draws - 1, 1)))
     finished = iter(sums)
-    others = iter(_by_rows([pair for pair in asked if not isinstance(pair[0], SumStatistic)], walk))
+    others = iter(_by_rows([pair for pair in requests if not isinstance(pair[0], SumStatistic)], walk))
     return [next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else next(others) for s in statistics]
 
 
 class _Sums:
-    """Weighted sums of one statistic's columns, and what came of them."""
+    """Weighted sums of one statistic's columns, and their results."""
 
     def __init__(self, statistic: SumStatistic, scheme: WeightScheme, precision: Precision, wanted: bool):
         self.original, self.wanted = statistic, wanted
@@ -202,10 +202,10 @@ class _Sums:
         return Replicates(n, estimate, values, None, error, scale * np.concatenate(self.errors))
 
 
-def _by_rows(asked: Sequence[tuple[Statistic, bool]], walk: Walk) -> list[Replicates]:
+def _by_rows(requests: Sequence[tuple[Statistic, bool]], walk: Walk) -> list[Replicates]:
     """For statistics that do not reduce to sums: call them on whole weight rows, all on a tile before the next one."""
     n, scheme = walk.n_trajectories, walk.scheme
-    jobs = [_Rows(statistic, wanted) for statistic, wanted in asked]
+    jobs = [_Rows(statistic, wanted) for statistic, wanted in requests]
     size = max(1, min(TILE_ROWS, SLAB_BYTES // (8 * n)))
     for first in range(0, walk.n_resamples if jobs else 0, size):
         weights = np.empty((min(size, walk.n_resamples - first), n))
@@ -229,9 +229,9 @@ class _Rows:
     def add(self, weights: Array, draws: int) -> None:
         """Call it on some rows."""
         self.values.append(self.statistic(weights))
-        found = _standard_errors(self.statistic, weights, draws) if self.wanted else None
-        self.wanted = found is not None
-        self.errors += [] if found is None else [found]
+        errors_of_rows = _standard_errors(self.statistic, weights, draws) if self.wanted else None
+        self.wanted = errors_of_rows is not None
+        self.errors += [] if errors_of_rows is None else [errors_of_rows]
 
     def result(self, n: int, scale: float) -> Replicates:
         estimate = float(self.statistic(np.ones(n)))

@@ -1,1 +1,1 @@
-"""Models that step: fitted transitions, simulated forward."""
+"""Models that are simulated forward, step by step."""

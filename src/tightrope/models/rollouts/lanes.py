@@ -1,4 +1,4 @@
-"""What roll-outs are made of: where they begin, their frozen noise, and their state as they go.
+"""The parts of roll-outs: where they begin, their frozen noise, and their current state.
 
 Arrays keep one number of all lanes together (the lanes are the last axis), so that whatever works on a component of the
 states, users' functions included, reads memory in order.
@@ -47,7 +47,7 @@ class Bank:
     ) -> Bank:
         """The noise of units with these keys (m,) and pairs; ``shape`` is (T, R, uniforms to act, numbers to move).
 
-        ``act`` says what the policy makes of its uniforms; the model's are turned normal where asked.
+        ``act`` turns uniforms into the policy's noise; with ``normal`` the model's noise is normal, else uniform.
         """
         from scipy.special import ndtri
 
@@ -69,7 +69,7 @@ class Bank:
 
 
 def trajectory_key(episode: Any, seed: int) -> int:
-    """64 bits of a seed and an episode's id: its noise follows it wherever it stands in the logs."""
+    """64 bits from a seed and an episode's id: an episode keeps its noise wherever it stands in the logs."""
     return int.from_bytes(hashlib.blake2b(f"{seed}:{episode}".encode(), digest_size=8).digest(), "big")
 
 
@@ -78,13 +78,13 @@ class Lanes:
     """Roll-outs under way, K for every row."""
 
     states: Array  # (d, rows, K)
-    share: Array  # (rows, K): how likely it is to have got this far; 0 when it has ended for good
+    share: Array  # (rows, K): the probability that it has come this far; 0 when it has ended for good
     total: Array  # (rows, K): the discounted reward so far
     place: IntArray  # (K,): which roll-out each is
 
     @classmethod
     def none(cls, width: int, rows: int) -> Lanes:
-        """Nothing under way yet."""
+        """No roll-outs yet."""
         shape = (rows, 0)
         return cls(np.zeros((width, *shape)), np.zeros(shape), np.zeros(shape), np.zeros(0, np.int64))
 

@@ -33,12 +33,12 @@ from tightrope.models.rollouts.transitions import Outcome, Transitions
 FIT_ROWS = 256  # replicates fitted together
 LANES = 16384  # roll-outs stepped together, replicates included: their arrays stay in cache
 BANK_BYTES = 16 << 20  # what the noise of one chunk of trajectories may take
-REFITS = 32  # rows of weights by which diagnostics judge what refitting changes
+REFITS = 32  # rows of weights from which diagnostics estimate how much a refit changes
 
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutSettings:
-    """What every model that is evaluated by roll-outs takes.
+    """The settings of every model that is evaluated by roll-outs.
 
     ``reward`` and ``terminated`` are known functions of (states, actions, next_states, t), one row per transition;
     where they are None the model learns them. A roll-out whose state goes further than ``blow_up`` times the logged
@@ -56,21 +56,23 @@ class RolloutSettings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.n_rollouts, int) or self.n_rollouts < 2 or self.n_rollouts % 2:
-            raise DataError(f"n_rollouts is {self.n_rollouts!r}; give an even number, at least 2: they come in pairs")
+            raise DataError(
+                f"n_rollouts must be an even number, at least 2, because they come in pairs; got {self.n_rollouts!r}"
+            )
         for name, value in (
             ("point_rollouts", self.point_rollouts),
             ("replicate_rollouts", self.replicate_rollouts),
         ):
             if not isinstance(value, int) or value < 0:
-                raise DataError(f"{name} is {value!r}; give a whole number, 0 or more")
+                raise DataError(f"{name} must be a whole number, 0 or more; got {value!r}")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 2**64:
-            raise DataError(f"seed is {self.seed!r}; give a whole number from 0 up")
+            raise DataError(f"seed must be a whole number from 0 to 2**64 - 1; got {self.seed!r}")
         if not self.blow_up > 0:
-            raise DataError(f"blow_up is {self.blow_up!r}; give a positive number of ranges")
+            raise DataError(f"blow_up must be a positive number of ranges; got {self.blow_up!r}")
 
 
 class Point(NamedTuple):
-    """What the candidate is worth from every start in the model of all logs."""
+    """The candidate's value from every start, in the model of all logs."""
 
     values: Array  # (n,): v̂_1 of all roll-outs
     few: Array  # (n,): v̂_1 of the roll-outs that replicates repeat
@@ -102,9 +104,9 @@ class RolloutModel:
         *,
         normal: bool,
     ) -> Self:
-        """Check that the candidate can act, and that it is known which side is the safe one."""
+        """Check that the candidate can act, and that ``anchor`` says which side is the safe one."""
         if anchor not in ("low", "high"):
-            raise DataError(f'anchor is {anchor!r}; give "low" for a lower bound, "high" for an upper one')
+            raise DataError(f'anchor must be "low" (for a lower bound) or "high" (for an upper bound); got {anchor!r}')
         return cls(transitions, as_actor(problem.policy), settings, cast(Anchor, anchor), width, fit, normal)
 
     @property
@@ -114,7 +116,7 @@ class RolloutModel:
 
     @cached_property
     def stepper(self) -> Stepper:
-        """What steps the roll-outs, and counts them."""
+        """The object that steps the roll-outs and counts them."""
         chosen = self.settings
         return Stepper(self.transitions, self.actor, chosen.reward, chosen.terminated, chosen.blow_up, self.anchor)
 
@@ -165,6 +167,7 @@ class RolloutModel:
 
     @cached_property
     def _refit_error(self) -> float:
+        """The Monte Carlo standard error of what a refit changes, over some resamples; NaN with a single start."""
         n, rng = self.n_trajectories, np.random.default_rng(self.settings.seed)
         if len(self._some) < 2:
             return float("nan")
@@ -245,11 +248,11 @@ class RolloutModel:
 
     def _bank(self, episodes: IntArray, first_pairs: IntArray) -> Bank:
         """The noise of some pairs of roll-outs of each episode; the last one made is kept, for the next replicates."""
-        asked = (episodes.tobytes(), first_pairs.tobytes())
-        if self._kept[0] != asked:
+        request = (episodes.tobytes(), first_pairs.tobytes())
+        if self._kept[0] != request:
             shape = (self.transitions.data.horizon, self.settings.n_rollouts, self.actor.noise_width, self.noise_width)
             act = self.actor.noise if isinstance(self.actor, PreparedActor) else None
-            self._kept[:] = asked, Bank.of(self._keys[episodes], first_pairs, shape, act, normal=self.normal)
+            self._kept[:] = request, Bank.of(self._keys[episodes], first_pairs, shape, act, normal=self.normal)
         return cast(Bank, self._kept[1])
 
     @cached_property
@@ -258,7 +261,7 @@ class RolloutModel:
 
     @cached_property
     def _keys(self) -> Anything:
-        """What the noise of each trajectory hangs on, (n,)."""
+        """The key of each episode's noise, (n,)."""
         ids = self.transitions.data.episode_ids
         assert ids is not None
         return np.array([trajectory_key(episode, self.settings.seed) for episode in ids.tolist()], dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""Frozen noise, compiled by numba on first use: every number is a function of what it is for, and of nothing else."""
+"""Frozen noise, compiled by numba on first use: every number depends only on its episode, time, number and pair."""
 
 from __future__ import annotations
 

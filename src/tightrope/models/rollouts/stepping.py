@@ -1,4 +1,4 @@
-"""Roll-outs in fitted models, stepped side by side: those of many replicates, all with the same noise."""
+"""Roll-outs in the fitted models of many replicates, stepped side by side with the same noise."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Stepper:
         assert rewards is not None
         np.add(lanes.total, rewards * discounts * lanes.share, out=lanes.total, where=~ended)
         lanes.states = following
-        if ends is not None:  # chances of an end are not drawn but carried along: no replicate hangs on a few draws
+        if ends is not None:  # ends are not drawn but kept as probabilities: less noise
             lanes.share *= 1.0 - np.clip(ends, 0.0, 1.0)
 
     def _act(self, states: Anything, times: npt.NDArray[np.int64], noise: Array, rows: int) -> Anything:

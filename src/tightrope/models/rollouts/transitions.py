@@ -44,7 +44,7 @@ class Transitions:
         check_size("action", data.actions, data.where)
         discrete = bool(data.discrete_actions)
         if discrete and data.actions.ndim != 1:
-            raise DataError(f"discrete actions have shape {data.actions.shape}; one integer per step is expected")
+            raise DataError(f"discrete actions must be one integer per step; got shape {data.actions.shape}")
         following, known = _following(data, states)
         levels = np.unique(data.actions).astype(np.int64) if discrete else None
         assert data.states is not None
@@ -64,7 +64,7 @@ class Transitions:
         return ends
 
     def of_survivors(self) -> Transitions:
-        """The same with moves of those alone that went on: where ends are drawn apart, no other state is acted in."""
+        """The same with only the moves after which the episode went on, for models that learn ends apart."""
         return replace(self, known=self.known & (self.ends == 0))
 
     def as_logged(self, states: Array) -> Anything:
@@ -77,7 +77,9 @@ class Transitions:
         """What a policy returned, in the shape of the logs' actions."""
         shape = (count, *self.actions.shape[1:])
         if np.size(actions) != np.prod(shape):
-            raise DataError(f"the policy's actions have shape {np.shape(actions)}; {shape}, as the logs, is expected")
+            raise DataError(
+                f"the policy's actions must have shape {shape}, as in the logs; got shape {np.shape(actions)}"
+            )
         return np.asarray(actions).reshape(shape)
 
     def encode(self, actions: Anything) -> Array:
@@ -88,9 +90,9 @@ class Transitions:
         unseen = self.levels[place] != actions
         if unseen.any():
             raise DataError(
-                f"the candidate takes action {actions[np.argmax(unseen)]}, which the logs do not hold (they hold "
-                f"{', '.join(map(str, self.levels))}): a regression cannot know what follows it. Use a simulator, or a "
-                "tabular model with a choice for unseen pairs"
+                f"the candidate's actions must be among the logged ones ({', '.join(map(str, self.levels))}), because "
+                "a regression cannot know what follows others; it takes action "
+                f"{actions[np.argmax(unseen)]}. Use a simulator, or a tabular model with a choice for unseen pairs"
             )
         columns: Array = (place[:, None] == np.arange(1, len(self.levels))).astype(np.float64)
         return columns
@@ -103,33 +105,37 @@ class Transitions:
 
 
 def outcome(name: str, function: Outcome, *arguments: Any) -> Array:
-    """What a user's function says of K transitions, (K,); refuses other shapes and what is not a finite number."""
+    """What a user's function returns for K transitions, (K,); refuses other shapes, and numbers that are not finite."""
     values = numbers(name, function(*(lent(each) for each in arguments)), DataError)
     count = len(arguments[0])
     if values.shape != (count,):
-        raise DataError(f"{name} returned shape {values.shape}; one number per transition, ({count},), is expected")
-    if not np.isfinite(values.sum()) and not np.isfinite(values).all():  # the sum is the cheap way to see that all are
+        raise DataError(f"{name} must return one number per transition, ({count},); got shape {values.shape}")
+    if not np.isfinite(values.sum()) and not np.isfinite(values).all():  # if the sum is finite, all of them are
         bad = ~np.isfinite(values)
         row = int(np.argmax(bad))
-        raise DataError(f"{name} returned {values[row]} for state {arguments[0][row]}; a finite number is expected")
+        raise DataError(f"{name} must return finite numbers; got {values[row]} for state {arguments[0][row]}")
     return values
 
 
 def _matrix(states: Anything | None, discrete: bool) -> Array:
     if states is None:
-        raise DataError("the logs hold no states: this model needs a number, or a row of numbers, per step")
+        raise DataError(
+            "the logs must hold states for this model, a number or a row of numbers per step; they hold none"
+        )
     if states.dtype.kind not in "iubf" or states.ndim > 2:
         raise DataError(
-            f"states are {states.dtype} of shape {states.shape}; this model needs numbers, (N,) or (N, d). Discrete "
-            "states belong in a tabular model"
+            f"states must be numbers of shape (N,) or (N, d) for this model; got {states.dtype} of shape "
+            f"{states.shape}. Use a tabular model for discrete states"
         )
     if states.ndim == 1 and states.dtype.kind != "f" and not discrete:
         raise DataError(
-            f"states are one {states.dtype} per step: names of discrete states belong in a tabular model; if they are "
-            "quantities, give them as floats"
+            f"states must be floats for this model; got one {states.dtype} per step. Use a tabular model for the names "
+            "of discrete states; if these are quantities, give them as floats"
         )
     if states.dtype.kind in "iu" and (states.min() < -(2**53) or states.max() > 2**53):
-        raise DataError(f"state {states.max()} is beyond 2^53, where floats have gaps; number states from 0")
+        raise DataError(
+            f"states must be below 2^53, where floats begin to have gaps; got {states.max()}. Number states from 0"
+        )
     return states.astype(np.float64, copy=False).reshape(len(states), -1)
 
 
@@ -144,8 +150,8 @@ def _following(data: TrajectoryDataset, states: Array) -> tuple[Array, BoolArray
             final = data.final_states.astype(np.float64).reshape(final.shape)
         except ValueError as error:
             raise DataError(
-                f"final_states are {data.final_states.dtype} of shape {data.final_states.shape}; rows like those of "
-                f"states are expected: {error}"
+                f"final_states must have rows like those of states; got {data.final_states.dtype} of shape "
+                f"{data.final_states.shape}: {error}"
             ) from error
     known[last] = np.isfinite(final).all(axis=1)
     following[last] = np.where(known[last][:, None], final, 0.0)

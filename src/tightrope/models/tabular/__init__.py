@@ -1,1 +1,1 @@
-"""Models that count: states and actions with labels."""
+"""Models that count, for numbered states and actions."""

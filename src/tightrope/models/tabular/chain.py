@@ -1,4 +1,4 @@
-"""What of a tabular model does not change with the weights: who met what and when, where the candidate can get to."""
+"""The parts of a tabular model that do not depend on the weights: who took which step, and reachable states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Index = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Meetings:
-    """Which trajectory met each kind of step, sorted by kind: counting then only reads."""
+    """Which episodes took each kind of step, sorted by kind, so that counting only reads."""
 
     edges: IntArray  # (K+1,)
     members: Index  # (N,)
@@ -73,7 +73,7 @@ class Chain:
 
     @classmethod
     def of(cls, probs: Array, arc_pair: Index, arc_next: Index, starts: Index) -> Chain:
-        """What the logged arcs and the policy allow."""
+        """The chain that the logged arcs and the policy allow."""
         _, n_states, n_actions = probs.shape
         taken = (probs > 0).any(axis=0).reshape(-1)
         arc_state = arc_pair // n_actions

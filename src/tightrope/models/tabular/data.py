@@ -61,7 +61,7 @@ class TabularData:
             size = n_states * n_actions * (n_states + 1)
             if size > MOST_ARCS:
                 raise DataError(
-                    f"smoothing makes {size} transitions of {n_states} states; at most {MOST_ARCS} are handled"
+                    f"smoothing must make at most {MOST_ARCS} transitions; with {n_states} states it makes {size}"
                 )
             pairs, nexts = np.divmod(np.arange(size), n_states + 1)
             arc_keys = pairs * (n_states + 2) + nexts + 1
@@ -98,12 +98,12 @@ class TabularData:
 
     @cached_property
     def step_meetings(self) -> Meetings:
-        """Who took each kind of step."""
+        """Which episodes took each kind of step."""
         return Meetings.of(self.kinds, self.trajectories, len(self.kind_pair))
 
     @cached_property
     def start_meetings(self) -> Meetings:
-        """Who started in each state."""
+        """Which episodes started in each state."""
         return Meetings.of(self.starts, np.arange(self.n_trajectories), self.probs.shape[1])
 
     @cached_property
@@ -113,8 +113,14 @@ class TabularData:
 
     @cached_property
     def chain(self) -> Chain:
-        """Where the candidate can get to."""
+        """The states that the candidate can reach."""
         return Chain.of(self.probs, self.arc_pair, self.arc_next, self.starts)
+
+    @cached_property
+    def places(self) -> tuple[IntArray, IntArray]:
+        """The state and the time of each step, (N,) each."""
+        states = self.kind_pair[self.kinds] // self.probs.shape[2]
+        return states, np.arange(len(self.kinds)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
     def outcomes(self) -> tuple[TabularData, Array, Array]:
         """Each kind of step that the model of all logs can take, its probability given the pair, and the pairs' visits.
@@ -135,12 +141,12 @@ class TabularData:
         reward = np.concatenate([self.kind_reward, (earned / np.maximum(visits, 1))[self.arc_pair[added]]])
         smoothed = logged + self.pseudo
         by_arc = smoothed / np.bincount(self.arc_pair, weights=smoothed, minlength=n_pairs)[self.arc_pair]
-        told = np.bincount(
+        weighted = np.bincount(
             self.kind_pair[known], weights=counts[known], minlength=n_pairs
         )  # visits whose next is known
         part = np.where(known, counts / np.maximum(logged[self.kind_arc], 1), 0.0)  # of the arc's visits, by reward
         part = np.concatenate([part, np.ones(len(added))])
-        shares = part * by_arc[arc] * told[pair] / visits[pair]
+        shares = part * by_arc[arc] * weighted[pair] / visits[pair]
         unknown = np.flatnonzero(~known)
         shares[unknown] = counts[unknown] / visits[self.kind_pair[unknown]]
         order = np.argsort(pair, kind="stable")

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tightrope.base.checks import lent, numbers
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError, PolicyError
+from tightrope.base.names import must_be_one_of
 from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem
 from tightrope.models.tabular.data import TabularData
@@ -48,14 +49,14 @@ class TabularModel:
 
     def __post_init__(self) -> None:
         if not self.smoothing >= 0:
-            raise DataError(f"smoothing is {self.smoothing}; a number of pseudo-visits ≥ 0 expected")
+            raise DataError(f"smoothing must be a number of pseudo-visits, 0 or more; got {self.smoothing}")
         if self.rewards is not None:
             table = np.atleast_2d(numbers("rewards", self.rewards, DataError))
             object.__setattr__(self, "rewards", tuple(tuple(float(r) for r in row) for row in table))
         if self.unseen not in _UNSEEN:
-            raise DataError(f"unseen is {self.unseen!r}; known: {', '.join(_UNSEEN)}")
+            raise DataError(must_be_one_of("unseen", self.unseen, _UNSEEN))
         if self.unseen_reward is not None and not np.isfinite(self.unseen_reward):
-            raise DataError(f"unseen_reward is {self.unseen_reward}; a finite number, or None, expected")
+            raise DataError(f"unseen_reward must be a finite number or None; got {self.unseen_reward}")
 
     def prepare(self, problem: Problem, *, anchor: str) -> PreparedTabular:
         """The logs in the form that counting needs; refuses logs and policies that are not finite."""
@@ -63,10 +64,10 @@ class TabularModel:
         states, actions = numbered("state", data.states), numbered("action", data.actions)
         if not isinstance(policy, DiscretePolicy):
             raise PolicyError(
-                "a tabular model evaluates the candidate in states that were not logged with these actions: it needs "
-                "the policy itself (probs(states, t)), not only its probabilities of the logged actions"
+                "a tabular model must have the policy itself (probs(states, t)), because it evaluates the candidate "
+                "beyond the logged actions; its probabilities of the logged actions are not enough"
             )
-        following, final = _following(data, states)
+        following, final = following_states(data, states)
         labels = _labels("state", self.n_states, np.concatenate([states, final]))
         probs, action_labels = policy_table(policy, labels, actions, data.horizon, self.n_actions)
         place, taken = np.searchsorted(labels, states), np.searchsorted(action_labels, actions)
@@ -92,11 +93,11 @@ class TabularModel:
             return None
         table, shape = np.asarray(self.rewards, dtype=np.float64), (int(labels[-1]) + 1, int(actions[-1]) + 1)
         if table.shape != shape or not np.isfinite(table).all():
-            raise DataError(f"rewards has shape {table.shape}; finite {shape} expected")
+            raise DataError(f"rewards must be finite numbers of shape {shape}; got shape {table.shape}")
         return table[np.ix_(labels, actions)].reshape(-1)
 
     def _reward(self, data: TrajectoryDataset, anchor: str) -> float:
-        """What an unseen pair earns: as set, the unsafe end of the declared range, or of the sample."""
+        """The reward of an unseen pair: as set, or the worst end of the declared range, or of the sample."""
         if self.unseen_reward is not None:
             return self.unseen_reward
         low, high = data.step_range or (-np.inf, np.inf)
@@ -112,11 +113,11 @@ def numbered(name: str, values: npt.NDArray[Any] | None) -> IntArray:
     """The logged states or actions as integers from 0, (N,)."""
     if values is None or values.ndim != 1 or values.dtype.kind not in "iub":
         held = "none" if values is None else f"{values.dtype} of shape {values.shape}"
-        raise DataError(f"a table needs one integer {name} per step; the logs hold {held}")
+        raise DataError(f"{name}s must be one integer per step for a table; the logs hold {held}")
     if values.min() < 0:
-        raise DataError(f"{name} {values.min()} is below 0; a table numbers them from 0")
+        raise DataError(f"{name}s must be numbered from 0 for a table; got {values.min()}")
     if values.max() >= 2**63:
-        raise DataError(f"{name} {values.max()} does not fit into 63 bits; number them from 0")
+        raise DataError(f"{name}s must fit into 63 bits; got {values.max()}. Number them from 0")
     return values.astype(np.int64)
 
 
@@ -126,12 +127,12 @@ def _labels(name: str, given: int | None, logged: IntArray) -> IntArray:
         return np.unique(logged)
     if logged.max() >= given:
         raise DataError(
-            f"{name} {logged.max()} is in the logs, but n_{name}s is {given}: they are numbered 0..{given - 1}"
+            f"n_{name}s must be at least {logged.max() + 1}, because the logs hold {name} {logged.max()}; got {given}"
         )
     return np.arange(given)
 
 
-def _following(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, IntArray]:
+def following_states(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, IntArray]:
     """The state after each step, (N,): _END or _UNKNOWN where there is none; and the final ones of open episodes.
 
     Unless the logs hold the state after the horizon's last step for every episode that goes on, that step is unknown

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.dataset import Array, BoolArray, IntArray, steps_of
 from tightrope.models.tabular.blocks import LANES, blocks, lanes
 from tightrope.models.tabular.data import TabularData
 from tightrope.models.tabular.rollouts import Rollouts
@@ -45,6 +46,25 @@ class PreparedTabular:
             q_values[line.order[now]] = q[line.pairs[now], 0]
             state_values[line.order[now]] = v[line.pairs[now] // self.data.probs.shape[2], 0]
         return q_values, state_values
+
+    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
+        """q̂_t(S_t, a) of every action and each step of the episodes wanted of each row of weights, (steps, actions)."""
+        n_actions, (states, times) = self.data.probs.shape[2], self.data.places
+        results = []
+        for rows, block in blocks(weights):
+            parts = [steps_of(self.data.offsets, episodes) for episodes in wanted[rows]]
+            orders = [np.argsort(times[steps], kind="stable") for steps in parts]
+            counts = [np.bincount(times[steps], minlength=len(self.data.probs)) for steps in parts]
+            edges = [np.append(0, np.cumsum(count)) for count in counts]
+            tables = [np.zeros((len(steps), n_actions)) for steps in parts]
+            for t, q, _, _ in self._fit(block).backwards():
+                by_state = q.reshape(-1, n_actions, q.shape[1])
+                for lane, table in enumerate(tables):
+                    now = orders[lane][edges[lane][t] : edges[lane][t + 1]]
+                    table[now] = by_state[states[parts[lane][now]], :, lane]
+            taught = weights[rows].sum(axis=1) > 0
+            results += [table if taught[lane] else np.zeros_like(table) for lane, table in enumerate(tables)]
+        return results
 
     def correction_sums(self, weights: Array, factors: Array) -> Array:
         """Σ_i w_i v̂_0(S_0) and, for every time, Σ_i w_i f_t δ_t under each row, (rows, 1 + horizon)."""

@@ -1,4 +1,4 @@
-"""Monte Carlo evaluation of tabular models, the paper's way, for comparison with the exact one."""
+"""Monte Carlo evaluation of tabular models, as in the paper, to compare it with the exact evaluation."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Rollouts:
 
     def __post_init__(self) -> None:
         if not isinstance(self.n_rollouts, int) or self.n_rollouts < 1:
-            raise DataError(f"n_rollouts is {self.n_rollouts!r}; a whole number, at least 1, expected")
+            raise DataError(f"n_rollouts must be a whole number, at least 1; got {self.n_rollouts!r}")
         if self.noise not in ("frozen", "fresh"):
-            raise DataError(f'noise is {self.noise!r}; "frozen" or "fresh"')
+            raise DataError(f'noise must be "frozen" or "fresh"; got {self.noise!r}')
         if not isinstance(self.seed, int) or not 0 <= self.seed < 2**64:
-            raise DataError(f"seed is {self.seed!r}; give a whole number from 0 up")
+            raise DataError(f"seed must be a whole number from 0 to 2**64 - 1; got {self.seed!r}")
 
     def value(self, fit: TabularFit) -> Array:
         """V̂ of each lane, (lanes,); NaN where there is no weight."""

@@ -1,0 +1,1 @@
+"""Bounds calibrated on logs that are simulated from models fitted to the logs: approximate."""

@@ -1,0 +1,134 @@
+"""What a model learned from some episodes says of the steps of others: the guesses that TDR corrects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.base.errors import BoundError, TightropeError
+from tightrope.base.problem import Problem
+from tightrope.estimators.base import Anchor
+from tightrope.estimators.choices import Choices
+from tightrope.models import Model, TabularModel, has_tabular, model, model_key, prepared_model
+from tightrope.models.base import ActionValuedModel, PreparedModel
+
+Blocks = Sequence[tuple[IntArray, IntArray]]  # episodes to learn from, episodes to tell
+
+
+class Guesses(Protocol):
+    """Guesses of the return still to come."""
+
+    def of(self, blocks: Blocks) -> list[Array]:
+        """For each pair: what the first episodes teach of the steps of the second ones, (steps, choices)."""
+        ...
+
+
+def guesses(chosen: str | Model, problem: Problem, anchor: Anchor, known: Choices, *, exact: bool) -> Guesses:
+    """The guesses of a model; without one, or where "auto" finds none that fits, of the time alone.
+
+    ``exact`` refuses models that look at more than the episodes they are fitted to.
+    """
+    data, n_choices = problem.dataset, known.probs.shape[1]
+    if isinstance(chosen, str) and (chosen == "none" or (chosen == "auto" and not _fits(problem, known))):
+        return TimeGuesses(data, n_choices)
+    key = ("settled", model_key(chosen), anchor)
+    settled = problem.once(key, lambda: (chosen, _settled(chosen, problem, anchor)))[1]
+    prepared = prepared_model(settled, problem, anchor)
+    found = model(settled, problem)
+    if exact and not _learns_from_the_past(found, prepared):
+        raise BoundError(
+            "an exact bound with tdr needs a model that is fitted to earlier episodes and looks at no others, not even "
+            f'for a range or a set of states; {found.name} does. Use model="tabular" (with n_states, if it is '
+            'smoothed), values that you give, or model="none"'
+        )
+    if isinstance(prepared, ActionValuedModel) and known.are_actions:
+        return ActionGuesses(prepared, data.n_trajectories, n_choices)
+    return StateGuesses(prepared, data, n_choices)
+
+
+def _fits(problem: Problem, known: Choices) -> bool:
+    return has_tabular(problem) and known.are_actions
+
+
+def _settled(chosen: str | Model, problem: Problem, anchor: Anchor) -> str | Model:
+    """The model with nothing left to take from all logs at once, as the lowest reward for what was never seen."""
+    data, found, side = problem.dataset, model(chosen, problem), 0 if anchor == "low" else 1
+    if not isinstance(found, TabularModel) or found.unseen_reward is not None:
+        return chosen
+    if data.step_range is not None and np.isfinite(data.step_range[side]):
+        return chosen
+    assert data.value_range is not None
+    return replace(found, unseen_reward=data.value_range[side] / float(data.discounts.sum()))
+
+
+def _learns_from_the_past(chosen: Model, prepared: PreparedModel) -> bool:
+    smoothed = isinstance(chosen, TabularModel) and chosen.smoothing > 0 and chosen.n_states is None
+    return isinstance(prepared, ActionValuedModel) and not smoothed
+
+
+@dataclass(frozen=True, eq=False)
+class TimeGuesses:
+    """The mean return still to come at each time: needs no states and no model."""
+
+    data: TrajectoryDataset
+    n_choices: int
+
+    def of(self, blocks: Blocks) -> list[Array]:
+        """The same for every choice."""
+        from tightrope.estimators.tether_kernels import returns_to_come
+
+        data, parts = self.data, []
+        to_come = returns_to_come(data.offsets, data.rewards, data.discount)
+        for taught, told in blocks:
+            steps = data.steps_of(taught)
+            sums = np.bincount(data.times[steps], weights=to_come[steps], minlength=data.horizon)
+            counts = np.bincount(data.times[steps], minlength=data.horizon)
+            guess = np.divide(sums, counts, out=np.zeros(data.horizon), where=counts > 0)
+            parts.append(np.repeat(guess[data.times[data.steps_of(told)], None], self.n_choices, axis=1))
+        return parts
+
+
+@dataclass(frozen=True, eq=False)
+class ActionGuesses:
+    """q̂ of every action, in a model of the episodes to learn from."""
+
+    prepared: ActionValuedModel
+    n_trajectories: int
+    n_choices: int
+
+    def of(self, blocks: Blocks) -> list[Array]:
+        """Of all models at once; actions that neither policy lists are no choices."""
+        weights = np.zeros((len(blocks), self.n_trajectories))
+        for row, (taught, _) in zip(weights, blocks, strict=True):
+            row[taught] = 1.0
+        tables = self.prepared.action_values(weights, [told for _, told in blocks])
+        short = next((table.shape for table in tables if table.ndim != 2 or table.shape[1] < self.n_choices), None)
+        if short:
+            raise TightropeError(f"the model's action values have shape {short}; {self.n_choices} actions expected")
+        return [np.ascontiguousarray(table[:, : self.n_choices]) for table in tables]
+
+
+@dataclass(frozen=True, eq=False)
+class StateGuesses:
+    """v̂, the same for every action, of models that do not list all actions' values."""
+
+    prepared: PreparedModel
+    data: TrajectoryDataset
+    n_choices: int
+
+    def of(self, blocks: Blocks) -> list[Array]:
+        """One model after the other."""
+        parts = []
+        for taught, told in blocks:
+            steps = self.data.steps_of(told)
+            guess = np.zeros(len(steps))
+            if len(taught):
+                weights, wanted = np.zeros(self.data.n_trajectories), np.zeros(self.data.n_trajectories, dtype=np.bool_)
+                weights[taught], wanted[told] = 1.0, True
+                guess = np.nan_to_num(self.prepared.control_variates(weights, wanted)[1][steps])
+            parts.append(np.repeat(guess[:, None], self.n_choices, axis=1))
+        return parts
