@@ -15,7 +15,7 @@ from tightrope.bounds import CUT, METHODS, PROCESS_METHODS, BootstrapBound, Exac
 from tightrope.bounds.base import highest, lowest, rank
 from tightrope.domains import small
 from tightrope.functional.engines import Replicates
-from tightrope.functional.statistic import TrajectoryValues
+from tightrope.functional.values import TrajectoryValues
 
 BOOTSTRAP = {name: method for name, method in METHODS.items() if isinstance(method, BootstrapBound)}
 EXACT = {name: method for name, method in METHODS.items() if isinstance(method, ExactBound)}

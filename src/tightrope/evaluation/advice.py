@@ -255,7 +255,7 @@ def _sensitivity_line(answers: Sequence[Answer]) -> list[str]:
         if one.estimator.without_model in found
     ]
     return [
-        f"sensitivity: {with_model.estimator} is {with_model.estimate:.4g} ± {with_model.standard_error:.2g} with the "
-        f"model and {without.estimate:.4g} ± {without.standard_error:.2g} without it ({without.estimator})"
-        for with_model, without in compared
+        f"sensitivity: {model.estimator.upper()} is {model.estimate:.4g} ± {model.standard_error:.2g} with the model "
+        f"and {without.estimate:.4g} ± {without.standard_error:.2g} without it ({without.estimator.upper()})"
+        for model, without in compared
     ]
