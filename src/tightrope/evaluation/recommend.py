@@ -106,10 +106,11 @@ class Question:
         for side in sides:
             made = self.recommend(side, about)
             exact = made if self.strict else self.recommend(side, about, strict=True)
+            if made.bound is None or not self._says(made.bound):
+                texts.append(no_answer(made, self.found))
+                continue
             texts.append(advice(made, exact.bound, self.found, self.problem.dataset.n_trajectories))
             texts[-1] += self._hint(made, side) if about == "value" else ""
-            if made.bound is None or not self._says(made.bound):
-                continue
             if made.bound not in bounds:
                 bounds.append(made.bound)
             places.append(bounds.index(made.bound))
@@ -162,8 +163,12 @@ class Question:
         return (1 - part.confidence) / (1 - self.settings.confidence)
 
     def _says(self, bound: Bound) -> bool:
-        """Whether the bound says anything: it is finite, within what was declared, and its ratios may be right."""
-        return bool(np.isfinite(bound.value)) and not coded(bound.warnings, "vacuous", "mean-ratio")
+        """Whether the bound says anything: it is finite, within what was declared, and its ratios may be right.
+
+        A bound that rests on a model alone says nothing where something speaks against the model.
+        """
+        alone = bound.estimator == "mb" and any(one.against == "model" for one in bound.warnings)
+        return bool(np.isfinite(bound.value)) and not alone and not coded(bound.warnings, "vacuous", "mean-ratio")
 
 
 def _best(parts: Sequence[Bound], confidence: float) -> Bound:
@@ -180,23 +185,36 @@ def _best(parts: Sequence[Bound], confidence: float) -> Bound:
     )
 
 
+def no_answer(made: Recommendation, found: Overlap) -> str:
+    """Why these logs cannot answer, and what would help."""
+    if made.bound is None:
+        return f"These logs cannot answer: {made.why}."
+    if coded(found.warnings, "mean-ratio"):
+        why = "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the episodes that "
+        return f"These logs cannot answer: {why}matter are missing. What would help: check the behaviour probabilities."
+    if coded(found.warnings, "no-overlap"):
+        against = ", ".join(dict.fromkeys(one.code for one in made.bound.warnings if one.against == "model"))
+        return (
+            f"These logs cannot answer: there are no importance ratios, and the model is not to be trusted ({against}). "
+            "What would help: logs of a policy that sometimes acts as the candidate does, with its probabilities."
+        )
+    return (
+        f"These logs cannot answer: {_pair(made.bound)} does not improve on what is possible anyway. What would help: "
+        "more logs, or logs of a policy closer to the candidate."
+    )
+
+
 def advice(made: Recommendation, exact: Bound | None, found: Overlap, n: int) -> str:
     """What to use, in words."""
     bound = made.bound
-    if bound is None:
-        return f"These logs cannot answer: {made.why}."
-    if coded(found.warnings, "mean-ratio"):
-        return (
-            "These logs cannot answer: the importance ratios do not average to 1, so the behaviour probabilities are "
-            "wrong or the episodes that matter are missing. Check the behaviour probabilities."
-        )
+    assert bound is not None
     lines = [f"Use {named(bound)}."]
     if len(made.parts) > 1:
         each = " and ".join(f"{_pair(part)} at {part.confidence:.4g}" for part in made.parts)
         lines = [f"Use {_value(bound)}, the better of {each}, which hold together."]
     if made.why:
         lines.append(f"It is no first choice: {made.why}.")
-    if found.effective_sample_size:
+    if not coded(found.warnings, "no-overlap"):
         lines.append(
             f"{n:,} logged episodes carry as much information as {found.effective_sample_size[-1]:,.0f} episodes of "
             "the candidate."
