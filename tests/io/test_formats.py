@@ -308,7 +308,7 @@ def test_scope_rl():
     assert data.reading[0] == "trajectories, as SCOPE-RL holds them; 1 rows after an episode's end were left out"
     refused(scope(n_trajectories=4), "done must have n_trajectories=4 times")
     refused(scope(reward=np.zeros(3)), r"reward must have 9 rows; got shape \(3,\)")
-    refused(scope(pscore=np.ones((N, 2))), "pscore has shape .* density of the whole action")
+    refused(scope(pscore=np.ones((N, 2))), "pscore must be the density of the whole action")
     refused(scope(n_trajectories="three"), "do not read as SCOPE-RL's")
 
 
