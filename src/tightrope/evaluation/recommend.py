@@ -190,12 +190,14 @@ def no_answer(made: Recommendation, found: Overlap) -> str:
     if made.bound is None:
         return f"These logs cannot answer: {made.why}."
     if coded(found.warnings, "mean-ratio"):
-        why = "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the episodes that "
+        why = (
+            "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the episodes that "
+        )
         return f"These logs cannot answer: {why}matter are missing. What would help: check the behaviour probabilities."
     if coded(found.warnings, "no-overlap"):
         against = ", ".join(dict.fromkeys(one.code for one in made.bound.warnings if one.against == "model"))
         return (
-            f"These logs cannot answer: there are no importance ratios, and the model is not to be trusted ({against}). "
+            f"These logs cannot answer: there are no importance ratios, and this speaks against the model: {against}. "
             "What would help: logs of a policy that sometimes acts as the candidate does, with its probabilities."
         )
     return (
