@@ -249,8 +249,8 @@ def test_columns_that_are_no_columns():
     )
     refused(pa.table(columns(state=[[[1.0]]] * 9)), "column 'state' must hold plain lists of numbers")
     refused({**columns(), "reward": np.zeros(8)}, "columns differ in length")
-    refused(pl.DataFrame({**columns(), "a\0b": np.zeros(9)}), "a column's name holds a null character")
-    refused(pa.table([[0], [0]], names=["episode", "episode"]), "more than one column named episode")
+    refused(pl.DataFrame({**columns(), "a\0b": np.zeros(9)}), "must not hold a null character")
+    refused(pa.table([[0], [0]], names=["episode", "episode"]), "more than one named episode")
     refused(columns(), "the candidate's column 'other' is not in the logs; they have: episode", eval_column="other")
 
 

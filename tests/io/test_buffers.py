@@ -210,4 +210,7 @@ def test_bad_episodes():
         r"'observations' must have shape .*; got shape \(2, 8, 8\)",
     )
     uneven = (np.ones((2, 1)), np.ones((3, 1)))
-    refused([episode(0, 2, True, observations=uneven)], r"the parts of an observation differ in length: \[2, 3\]")
+    refused(
+        [episode(0, 2, True, observations=uneven)],
+        r"the parts of an observation must have the same length; got \[2, 3\]",
+    )

@@ -61,8 +61,8 @@ def rules(problem: Problem, found: Overlap, side: Side, *, strict: bool) -> list
     model = has_tabular(problem)
     if coded(found.warnings, "no-overlap"):
         return [Rule((Part("mb", "percentile"),), "there are no importance ratios, so it rests on the model alone")]
-    last = [Part("wdr", "studentized")] if model else []
-    weak = [Rule((part,)) for part in (*last, Part("pdwis", "studentized"))]
+    names = ("wdr", "pdwis") if model else ("pdwis",)
+    weak = [Rule((Part(name, method),)) for name in names for method in ("studentized", "percentile")]
     if problem.behavior is not None:
         return [replace(rule, why="the behaviour probabilities are estimated") for rule in weak]
     if not declared:
