@@ -212,5 +212,5 @@ def test_bad_episodes():
     uneven = (np.ones((2, 1)), np.ones((3, 1)))
     refused(
         [episode(0, 2, True, observations=uneven)],
-        r"the parts of an observation must have the same length; got \[2, 3\]",
+        r"parts of an observation must have the same length; got \[2, 3\]",
     )

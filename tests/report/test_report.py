@@ -99,7 +99,7 @@ def test_a_gain_is_said_with_its_bounds():
     assert "Threshold of the gain 0 " in told
     console = Console(file=io.StringIO(), width=200)
     console.print(result)
-    assert "Gain on the behaviour policy, on the same resamples: ≥" in console.file.getvalue()
+    assert "Gain over the behaviour policy, on the same resamples: ≥" in console.file.getvalue()
 
 
 def test_data_cannot_write_into_the_page():
