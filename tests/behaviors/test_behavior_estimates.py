@@ -66,7 +66,7 @@ def test_table_and_advice_say_so(result):
         console.print(evaluation_table(result))
     assert "Behaviour policy estimated (tabular)." in " ".join(printed.get().split())
     assert "calibration error" in printed.get()
-    assert "behaviour policy estimated (tabular)" in result.advice
+    assert "the behaviour probabilities are estimated" in result.advice
     assert any(line.startswith("behaviour policy estimated (tabular)") for line in result.reasons)
     assert "exact" not in result.advice
 

@@ -46,6 +46,7 @@ class Rule:
     why: str = ""  # where it is not the first choice: what is missing
 
 
+OF_VALUE = ("vacuous", "impossible-estimate")  # warnings about a bound's own number
 TETHERED = Part("tdr", "percentile")
 TOGETHER = (replace(TETHERED, share=0.8), Part("wdr", "rehearsed", 0.1))
 
@@ -104,7 +105,7 @@ class Question:
         """The advice on all sides in words, and where the bounds to use are; those that are new join the others."""
         texts, places = [], []
         for side in sides:
-            made = self.recommend(side, about)
+            made = self._heard(self.recommend(side, about), side, about)
             exact = made if self.strict else self.recommend(side, about, strict=True)
             if made.bound is None or not self._says(made.bound):
                 texts.append(no_answer(made, self.found))
@@ -117,6 +118,19 @@ class Question:
         if len(set(texts)) > 1:
             texts = [f"{side.title()} bound: {text}" for side, text in zip(sides, texts, strict=True)]
         return "\n".join(dict.fromkeys(texts)), tuple(places)
+
+    def _heard(self, made: Recommendation, side: Side, about: About) -> Recommendation:
+        """The same; where the weighted logs say nothing at all, the model's bound, if nothing speaks against it."""
+        if self.strict or made.bound is None or self._says(made.bound) or not has_tabular(self.problem):
+            return made
+        try:
+            bound = self._part(Part("mb", "percentile"), side, about)
+        except TightropeError:
+            return made
+        off = coded(self.found.warnings, "mean-ratio")
+        why = "the importance ratios do not average to 1" if off else "the weighted logs say nothing here"
+        why += ", so it rests on the model alone"
+        return Recommendation(bound, (bound,), why) if self._says(bound) else made
 
     def recommend(self, side: Side, about: About = "value", *, strict: bool | None = None) -> Recommendation:
         """The bound of the first rule that can be computed; none where no rule can."""
@@ -181,7 +195,9 @@ def _best(parts: Sequence[Bound], confidence: float) -> Bound:
         confidence=confidence,
         estimator="+".join(part.estimator for part in parts),
         method="+".join(part.method for part in parts),
-        warnings=tuple(dict.fromkeys(text for part in parts for text in part.warnings)),
+        warnings=tuple(
+            dict.fromkeys(one for part in parts for one in part.warnings if part is best or one.code not in OF_VALUE)
+        ),
     )
 
 
