@@ -9,7 +9,7 @@ from math import ceil, exp, inf, log, sqrt
 import numpy as np
 
 TETHERS = (0.0, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-ORDERS, PSEUDO, STAKE = 8, 0.05, 0.95
+ORDERS, PSEUDO, STAKE = 4, 0.05, 0.95
 
 Table = Sequence[Sequence[float]]  # X of each episode under each tether
 Bet = tuple[float, float, float, float]  # X, λ, the largest stake, C

@@ -87,7 +87,7 @@ def test_continuous_without_noise_is_for_models_only():
 def test_refused():
     with pytest.raises(PolicyError, match=r"DQN has no action probabilities.*softened\(model, epsilon=0.05\)"):
         tightrope.estimate(logs(CHOICES), built(DISCRETE["dqn"], 2))
-    with pytest.raises(PolicyError, match="the DQN is not built"):
+    with pytest.raises(PolicyError, match="the DQN must be built first"):
         as_policy(d3rlpy.algos.DQNConfig().create(device=False))
     with pytest.raises(PolicyError, match=r"states must have shape \(3,\) per step .*; the logs hold \(2,\)"):
         softened(built(DISCRETE["dqn"], 2), epsilon=0.1).log_prob(STATES[:, :2], CHOICES, TIMES)

@@ -78,7 +78,7 @@ def saved(tmp_path, classifier):
 def test_the_command_line_says_that_a_model_runs_code(saved, classifier):
     words = ("--estimator", "is", "--method", "t", "--json")
     done = call("evaluate", saved / "logs.parquet", "--policy", saved / "model.joblib", *words)
-    assert f"loading {saved / 'model.joblib'} runs code in it" in done.stderr
+    assert f"loading {saved / 'model.joblib'} runs the code in it" in done.stderr
     told = json.loads(done.stdout)["bounds"][0]["estimate"]
     assert told == pytest.approx(tightrope.estimate(logs(CART, CHOICES), classifier, estimator="is"))
     soft = call("evaluate", saved / "logs.parquet", "--policy", saved / "model.joblib", "--epsilon", 0.5, *words)
@@ -108,8 +108,8 @@ def test_sigma_on_the_command_line(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--policy", "eval_prob", "--epsilon", "0.1"), "of the logs holds the probabilities themselves"),
-        (("--epsilon", "0.1"), "are for a policy in a file or module"),
+        (("--policy", "eval_prob", "--epsilon", "0.1"), "need a policy in a file or module"),
+        (("--epsilon", "0.1"), "need a policy in a file or module"),
         (("--policy", "nowhere.zip"), "no such file"),
         (("--policy", "nowhere.pkl"), "no such file"),
         (("--policy", "model.joblib", "--sigma", "0.1"), "sigma is for a deterministic policy over continuous actions"),

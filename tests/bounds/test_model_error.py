@@ -336,7 +336,7 @@ def test_smoothing_by_hand():
         ),
         (
             lambda: count(_logs(actions=None), 2, 2),
-            "actions must be one integer per step for a table; the logs hold none",
+            "one integer action per step; the logs hold none",
         ),
     ],
 )

@@ -32,7 +32,7 @@ COMMON = ("--horizon", 8, "--discount", 0.95, "--reward-range", 0, 1)
 def test_evaluate_prints_every_pair_and_the_advice(logs):
     done = call("evaluate", logs, *COMMON)
     assert done.exit_code == 0, done.output
-    for word in ("betting", "exact", "studentized", "approximate", "pdwis", "Believe", "95%"):
+    for word in ("betting", "exact", "studentized", "approximate", "PDWIS", "Use", "95%"):
         assert word in done.output
 
 

@@ -83,7 +83,8 @@ def test_probability_above_one():
         rf"'behavior_prob' must be at most 1, because without an action column .*; got 1.5 at {AT}",
     )
     refused(
-        columns(behavior_prob=None, behavior_log_prob=np.log(bad)), rf"'behavior_log_prob' is 0.405465 at {AT}.*above 1"
+        columns(behavior_prob=None, behavior_log_prob=np.log(bad)),
+        rf"'behavior_log_prob' must be at most 0, .*; got 0.405465 at {AT}",
     )
     density = tightrope.read({**FLOAT_ACTIONS, "behavior_prob": bad}).behavior_log_probs
     assert density[4] == np.log(1.5)
@@ -246,11 +247,11 @@ def test_columns_that_are_no_columns():
         pa.table(columns(state=[[1.0, None]] * 9)),
         "column 'state' must have a value in every row; .* at episode 10, step 0",
     )
-    refused(pa.table(columns(state=[[[1.0]]] * 9)), "column 'state' holds lists within lists")
+    refused(pa.table(columns(state=[[[1.0]]] * 9)), "column 'state' must hold plain lists of numbers")
     refused({**columns(), "reward": np.zeros(8)}, "columns differ in length")
-    refused(pl.DataFrame({**columns(), "a\0b": np.zeros(9)}), "a column's name holds a null character")
-    refused(pa.table([[0], [0]], names=["episode", "episode"]), "more than one column named episode")
-    refused(columns(), "the candidate's column 'other' is not in the logs; they have: episode", eval_column="other")
+    refused(pl.DataFrame({**columns(), "a\0b": np.zeros(9)}), "must not hold a null character")
+    refused(pa.table([[0], [0]], names=["episode", "episode"]), "more than one named episode")
+    refused(columns(), "the candidate's column must be .*got 'other'", eval_column="other")
 
 
 @pytest.mark.parametrize("source", [3, None, [1, 2], pl.Series([1.0])])

@@ -205,6 +205,12 @@ def test_bad_episodes():
     refused([episode(0, 2, True, actions=np.zeros((3, 1)))], "episode 0 must have as many actions as rewards, 2; got 3")
     different = [episode(0, 2, True), episode(1, 2, True, observations=np.zeros((2, 5)))]
     refused(different, "observations must have the same shape in all episodes")
-    refused([episode(0, 2, True, observations=np.zeros((2, 8, 8)))], r"'observations' has shape \(2, 8, 8\)")
+    refused(
+        [episode(0, 2, True, observations=np.zeros((2, 8, 8)))],
+        r"'observations' must have shape .*; got shape \(2, 8, 8\)",
+    )
     uneven = (np.ones((2, 1)), np.ones((3, 1)))
-    refused([episode(0, 2, True, observations=uneven)], r"the parts of an observation differ in length: \[2, 3\]")
+    refused(
+        [episode(0, 2, True, observations=uneven)],
+        r"parts of an observation must have the same length; got \[2, 3\]",
+    )

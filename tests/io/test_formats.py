@@ -145,13 +145,13 @@ def test_d4rl():
     np.testing.assert_array_equal(data.final_states, VECTORS[[1, 4, 7]] + 1)
     np.testing.assert_allclose(data.behavior_log_probs, np.linspace(-3, 2, N)[:8], rtol=1e-6)
     assert str(data.notes[0]).startswith("dropped: 1 of 4")
-    assert "cut after each flagged end" in said(data, "episode")
+    assert "a new one after each flagged end" in said(data, "episode")
     refused(d4rl(), "episode 3 stops after step 0 without being flagged", horizon=3)
 
 
 def test_flags_that_may_miss_an_end_do_not_cut():
     refused(
-        d4rl(timeouts=None), "the logs must have a column 'episode'.*'terminals' alone does not tell.*--column episode="
+        d4rl(timeouts=None), "the logs must have a column 'episode'.*'terminals' alone may not mark.*--column episode="
     )
     asked = tightrope.read(d4rl(timeouts=None), columns={"episode": None}, incomplete="terminate")
     assert asked.lengths.tolist() == [2, 3, 4]
@@ -179,18 +179,18 @@ def test_rlds(named):
     assert data.lengths.tolist() == [2, 2]
     assert data.terminated.tolist() == ([False, True] if named else [True, False])
     np.testing.assert_array_equal(data.final_states, VECTORS[[5, 2]] if named else VECTORS[[2, 5]])
-    assert "2 rows with an episode's last observation" in said(data, "last")
+    assert "2 rows hold an episode's last observation" in said(data, "last")
 
 
 def test_rlds_with_a_reward_on_the_last_row():
     paid = rlds(reward=np.array([1.0, 2.0, 9.0, 3.0, 4.0, 0.0]))
-    refused(paid, "column 'reward' is not 0 at episode 0, step 2, where 'is_last' is set.*--column done=is_last")
+    refused(paid, "'reward' must be 0 where 'is_last' is set.*not at episode 0, step 2.*--column done=is_last")
     data = tightrope.read(paid, columns={"done": "is_last"})
     assert data.returns.tolist() == [12.0, 7.0]
     assert data.terminated.tolist() == [True, False]
     refused(rlds(is_last=[1, 0, 1, 0, 0, 1], reward=np.zeros(6)), "holds a last observation only")
     early = rlds(episode=[0, 0, 0, 1, 1, 1], t=[0, 1, 2, 0, 1, 2], is_last=[0, 1, 0, 0, 0, 1])
-    refused(early, "'is_last' is set at episode 0, step 1, but the episode goes on")
+    refused(early, "'is_last' must be set on the last row .*episode 0, step 1, and the episode goes on")
 
 
 # -- one step ----------------------------------------------------------------------------------------------------------
@@ -308,8 +308,8 @@ def test_scope_rl():
     assert data.reading[0] == "trajectories, as SCOPE-RL holds them; 1 rows after an episode's end were left out"
     refused(scope(n_trajectories=4), "done must have n_trajectories=4 times")
     refused(scope(reward=np.zeros(3)), r"reward must have 9 rows; got shape \(3,\)")
-    refused(scope(pscore=np.ones((N, 2))), "pscore has shape .* density of the whole action")
-    refused(scope(n_trajectories="three"), "do not read as SCOPE-RL's")
+    refused(scope(pscore=np.ones((N, 2))), "pscore must be the density of the whole action")
+    refused(scope(n_trajectories="three"), "must be as SCOPE-RL writes them")
 
 
 # -- the column map ----------------------------------------------------------------------------------------------------

@@ -407,7 +407,7 @@ def test_every_pair(estimator, method):
     pair = {"estimator": estimator, "method": method}
     if not valid(estimator, method):
         for call in (tightrope.lower_bound, tightrope.upper_bound, tightrope.interval):
-            with pytest.raises(BoundError, match=f"{method} needs one independent value.*Use is, pdis, or"):
+            with pytest.raises(BoundError, match=f"{method} needs one independent value.*Use is, pdis, tdr, or"):
                 call(ORDINARY, **pair, **OPTIONS)
         return
     lower, upper = (call(ORDINARY, **pair, **OPTIONS) for call in (tightrope.lower_bound, tightrope.upper_bound))

@@ -24,7 +24,8 @@ NAMES = ["evaluate", "estimated", "gain", "robust", "model per resample"]
 def renamed(data, labels):
     """The logs with state s called labels[s]; where nothing follows, a final state is a name like any other."""
     final = None if data.final_states is None else labels[np.minimum(data.final_states, len(labels) - 1)]
-    return replace(data, states=labels[data.states], final_states=final)
+    behavior = TabularPolicy(data.behavior.table, labels)
+    return replace(data, states=labels[data.states], final_states=final, behavior=behavior)
 
 
 def answers(data, policy, name):

@@ -18,16 +18,16 @@ BEHAVIOR = BehaviorCheck("tabular", -1.1, -1.2, 0.13, 0.14, 0.15, 1.6, (0.17, 0.
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("its bias, estimated", give_or_take(1.1, 0.21, 4)),
+        ("an estimate of its bias", give_or_take(1.1, 0.21, 4)),
         ("One-step error on held-out episodes", "1.4"),
         ("One-step error on the episodes it was fitted to", "1.3"),
         ("−log-likelihood of a held-out episode", give_or_take(2.1, 0.22, 4)),
         ("The same of an episode it was fitted to", "1.9"),
-        ("move its value by at most", "2.3"),
+        ("move its value, judging", "2.3"),
         ("pairs never logged", percent(0.15)),
-        ("pairs that a single episode holds", percent(0.16)),
-        ("the logged state is all there is", "0.17"),
-        ("residuals are free", "0.18"),
+        ("pairs that only one episode logged", percent(0.16)),
+        ("the logged state is complete", "0.17"),
+        ("residuals do not depend", "0.18"),
     ],
 )
 def test_a_models_numbers_have_their_names(words, told):

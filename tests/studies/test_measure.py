@@ -146,7 +146,7 @@ def test_coverage_of_a_users_simulator(tmp_path):
         (("moon",), 'domain must be "walker"'),
         ((), "give either a domain (walker"),
         (("clinic", *USER), "give either a domain"),
-        (("--env", "CartPole-v1"), "--env needs --behavior and --candidate"),
+        (("--env", "CartPole-v1"), "--env needs --behavior"),
         (("clinic", "--n", 0), "each at least 1; got (0,)"),
         (("clinic", "--trials", 0), "trials must be at least 1; got 0"),
         (

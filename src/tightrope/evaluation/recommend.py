@@ -47,6 +47,7 @@ class Rule:
     why: str = ""  # where it is not the first choice: what is missing
 
 
+OF_VALUE = ("vacuous", "impossible-estimate")  # warnings about a bound's own number
 TETHERED = Part("tdr", "percentile")
 TOGETHER = (replace(TETHERED, share=0.8), Part("wdr", "rehearsed", 0.1))
 
@@ -62,8 +63,8 @@ def rules(problem: Problem, found: Overlap, side: Side, *, strict: bool) -> list
     model = has_tabular(problem)
     if coded(found.warnings, "no-overlap"):
         return [Rule((Part("mb", "percentile"),), "there are no importance ratios, so it rests on the model alone")]
-    last = [Part("wdr", "studentized")] if model else []
-    weak = [Rule((part,)) for part in (*last, Part("pdwis", "studentized"))]
+    names = ("wdr", "pdwis") if model else ("pdwis",)
+    weak = [Rule((Part(name, method),)) for name in names for method in ("studentized", "percentile")]
     if problem.behavior is not None:
         return [replace(rule, why="the behaviour probabilities are estimated") for rule in weak]
     if not declared:
@@ -105,18 +106,32 @@ class Question:
         """The advice on all sides in words, and where the bounds to use are; those that are new join the others."""
         texts, places = [], []
         for side in sides:
-            made = self.recommend(side, about)
+            made = self._heard(self.recommend(side, about), side, about)
             exact = made if self.strict else self.recommend(side, about, strict=True)
+            if made.bound is None or not self._says(made.bound):
+                texts.append(no_answer(made, self.found))
+                continue
             texts.append(advice(made, exact.bound, self.found, self.problem.dataset.n_trajectories))
             texts[-1] += self._hint(made, side) if about == "value" else ""
-            if made.bound is None or not self._says(made.bound):
-                continue
             if made.bound not in bounds:
                 bounds.append(made.bound)
             places.append(bounds.index(made.bound))
         if len(set(texts)) > 1:
             texts = [f"{side.title()} bound: {text}" for side, text in zip(sides, texts, strict=True)]
         return "\n".join(dict.fromkeys(texts)), tuple(places)
+
+    def _heard(self, made: Recommendation, side: Side, about: About) -> Recommendation:
+        """The same; where the weighted logs say nothing at all, the model's bound, if nothing speaks against it."""
+        if self.strict or made.bound is None or self._says(made.bound) or not has_tabular(self.problem):
+            return made
+        try:
+            bound = self._part(Part("mb", "percentile"), side, about)
+        except TightropeError:
+            return made
+        off = coded(self.found.warnings, "mean-ratio")
+        why = "the importance ratios do not average to 1" if off else "the weighted logs say nothing here"
+        why += ", so it rests on the model alone"
+        return Recommendation(bound, (bound,), why) if self._says(bound) else made
 
     def recommend(self, side: Side, about: About = "value", *, strict: bool | None = None) -> Recommendation:
         """The bound of the first rule that can be computed; none where no rule can."""
@@ -163,8 +178,12 @@ class Question:
         return (1 - part.confidence) / (1 - self.settings.confidence)
 
     def _says(self, bound: Bound) -> bool:
-        """Whether the bound says anything: it is finite, within what was declared, and its ratios may be right."""
-        return bool(np.isfinite(bound.value)) and not coded(bound.warnings, "vacuous", "mean-ratio")
+        """Whether the bound says anything: it is finite, within what was declared, and its ratios may be right.
+
+        A bound that rests on a model alone says nothing where something speaks against the model.
+        """
+        alone = bound.estimator == "mb" and any(one.against == "model" for one in bound.warnings)
+        return bool(np.isfinite(bound.value)) and not alone and not coded(bound.warnings, "vacuous", "mean-ratio")
 
 
 def _best(parts: Sequence[Bound], confidence: float) -> Bound:
@@ -177,27 +196,44 @@ def _best(parts: Sequence[Bound], confidence: float) -> Bound:
         confidence=confidence,
         estimator="+".join(part.estimator for part in parts),
         method="+".join(part.method for part in parts),
-        warnings=tuple(dict.fromkeys(text for part in parts for text in part.warnings)),
+        warnings=tuple(
+            dict.fromkeys(one for part in parts for one in part.warnings if part is best or one.code not in OF_VALUE)
+        ),
+    )
+
+
+def no_answer(made: Recommendation, found: Overlap) -> str:
+    """Why these logs cannot answer, and what would help."""
+    if made.bound is None:
+        return f"These logs cannot answer: {made.why}."
+    if coded(found.warnings, "mean-ratio"):
+        why = (
+            "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the episodes that "
+        )
+        return f"These logs cannot answer: {why}matter are missing. What would help: check the behaviour probabilities."
+    if coded(found.warnings, "no-overlap"):
+        against = ", ".join(dict.fromkeys(one.code for one in made.bound.warnings if one.against == "model"))
+        return (
+            f"These logs cannot answer: there are no importance ratios, and this speaks against the model: {against}. "
+            "What would help: logs of a policy that sometimes acts as the candidate does, with its probabilities."
+        )
+    return (
+        f"These logs cannot answer: {_pair(made.bound)} does not improve on what is possible anyway. What would help: "
+        "more logs, or logs of a policy closer to the candidate."
     )
 
 
 def advice(made: Recommendation, exact: Bound | None, found: Overlap, n: int) -> str:
     """What to use, in words."""
     bound = made.bound
-    if bound is None:
-        return f"These logs cannot answer: {made.why}."
-    if coded(found.warnings, "mean-ratio"):
-        return (
-            "These logs cannot answer: the importance ratios do not average to 1, so the behaviour probabilities are "
-            "wrong or the episodes that matter are missing. Check the behaviour probabilities."
-        )
+    assert bound is not None
     lines = [f"Use {named(bound)}."]
     if len(made.parts) > 1:
         each = " and ".join(f"{_pair(part)} at {part.confidence:.4g}" for part in made.parts)
         lines = [f"Use {_value(bound)}, the better of {each}, which hold together."]
     if made.why:
         lines.append(f"It is no first choice: {made.why}.")
-    if found.effective_sample_size:
+    if not coded(found.warnings, "no-overlap"):
         lines.append(
             f"{n:,} logged episodes carry as much information as {found.effective_sample_size[-1]:,.0f} episodes of "
             "the candidate."

@@ -13,7 +13,7 @@ from tightrope.bounds.base import ExactBound
 from tightrope.functional.values import SequentialValues
 
 TETHERS: Array = np.array([0.0, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of the unit that values tell
-ORDERS, MANY = 8, 2000  # random orders; half of them above that many episodes
+ORDERS, MANY = 4, 2000  # random orders; half of them above that many episodes
 FIRST, GROWTH = 0.03, 1.3  # the first block's share of the episodes, and how blocks end after it
 MOST_PAST = 2000  # values that a bet is planned on
 PSEUDO = 0.05  # the weight of a value that no bet has met yet: the lowest possible
@@ -30,7 +30,7 @@ class Betting(ExactBound):
     over orders; by Markov's inequality it reaches 1/δ with probability at most δ, at every n. λ_i never exceeds
     0.95/(m + C_i), so no factor is below zero, and every factor falls in m.
 
-    Episodes come in eight random orders, in blocks that grow. The bet and the tether of a block are those that would
+    Episodes come in four random orders, in blocks that grow. The bet and the tether of a block are those that would
     have served best on the values of earlier blocks. Waudby-Smith and Ramdas (2024), "Estimating means of bounded
     random variables by betting".
     """
