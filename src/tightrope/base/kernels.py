@@ -75,6 +75,19 @@ def _stirling(k: Any) -> Any:
 
 
 @njit
+def _inverted(n: Any, p: Any, u: Any) -> Any:
+    """The Binomial(n, p) quantile at u, by adding up probabilities from 0: for small n·p."""
+    odds = p / (1.0 - p)
+    mass = math.exp(n * math.log1p(-p))
+    k = 0
+    while u > mass and k < n:
+        u -= mass
+        k += 1
+        mass *= odds * (n - k + 1) / k
+    return k
+
+
+@njit
 def _binomial(n: Any, p: Any, c1: Any, c2: Any, k0: Any, k1: Any) -> Any:
     """One Binomial(n, p) draw for p ≤ 1/2: inversion for small n·p, else transformed rejection.
 
@@ -84,15 +97,7 @@ def _binomial(n: Any, p: Any, c1: Any, c2: Any, k0: Any, k1: Any) -> Any:
         return 0
     a, b, c, d = philox(_u32(0), c1, c2, _TOTALS, k0, k1)
     if n * p < 10.0:
-        u = _unit(a, b)
-        odds = p / (1.0 - p)
-        mass = math.exp(n * math.log1p(-p))
-        k = 0
-        while u > mass and k < n:
-            u -= mass
-            k += 1
-            mass *= odds * (n - k + 1) / k
-        return k
+        return _inverted(n, p, _unit(a, b))
     spread = math.sqrt(n * p * (1.0 - p))
     hat_b = 1.15 + 2.53 * spread
     hat_a = -0.0873 + 0.0248 * hat_b + 0.01 * p
