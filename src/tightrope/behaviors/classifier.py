@@ -86,7 +86,7 @@ class ClassifierFits:
 
 def _frozen(classifier: Any) -> Any:
     """A copy whose randomness is the same in every fit."""
-    mine = copy.deepcopy(classifier)
-    if hasattr(mine, "get_params") and mine.get_params().get("random_state", 0) is None:
-        mine.set_params(random_state=0)
-    return mine
+    frozen = copy.deepcopy(classifier)
+    if hasattr(frozen, "get_params") and frozen.get_params().get("random_state", 0) is None:
+        frozen.set_params(random_state=0)
+    return frozen
