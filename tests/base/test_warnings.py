@@ -40,11 +40,16 @@ def parsed(tree):
     """Lines on which the text of a warning is taken apart, compared or looked through."""
     told = TOLD | {one for node in ast.walk(tree) for one in looped(node)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and is_cut(node, told):
-            yield node.lineno
-        elif isinstance(node, ast.Compare) and any(is_text(one, told) for one in (node.left, *node.comparators)):
-            yield node.lineno
-        elif isinstance(node, ast.Subscript) and is_text(node.value, told):
+        match node:
+            case ast.Call(func=ast.Attribute()):
+                wrong = is_cut(node, told)
+            case ast.Compare(left=left, comparators=others):
+                wrong = any(is_text(one, told) for one in (left, *others))
+            case ast.Subscript(value=value):
+                wrong = is_text(value, told)
+            case _:
+                wrong = False
+        if wrong:
             yield node.lineno
 
 
@@ -55,9 +60,7 @@ def looped(node):
 
 
 def is_cut(call, told):
-    """Whether a parsing method is called on a warning or on its text, or with a code; or a pattern matched against it."""
-    if not isinstance(call.func, ast.Attribute):
-        return False
+    """Whether a parsing method is called on a warning or its text or with a code, or a pattern matched against it."""
     if isinstance(call.func.value, ast.Name) and call.func.value.id == "re":
         return any(names(argument) & told for argument in call.args)
     if call.func.attr not in PARSERS:

@@ -65,7 +65,7 @@ TOPIC = Topic(
         Mutant(
             "a classifier's randomness differs between replicates",
             "_frozen",
-            "mine.set_params(random_state=0)",
+            "frozen.set_params(random_state=0)",
             "pass",
             "test_a_forest_is_frozen_and_refitted",
         ),
