@@ -69,7 +69,7 @@ def _every_method() -> tightrope.Evaluation:
 def _gain() -> tightrope.Evaluation:
     """Better than the behaviour policy? Asked of logs without probabilities, so that these are estimated."""
     problem = small("clinic")
-    data = replace(problem.logs(400, rng=np.random.default_rng(0)), behavior_log_probs=None, behavior=None)
+    data = replace(problem.logs(200, rng=np.random.default_rng(0)), behavior_log_probs=None, behavior=None)
     return tightrope.evaluate(data, problem.candidate, behavior="tabular", baseline="behavior")
 
 

@@ -52,7 +52,7 @@ WRITERS = {
 NAMES = {"a report": "x.html", "logs": "x.csv", "a drawing": "x.svg", "a text": "x.txt"}
 COMMANDS = {
     "evaluate --report": (lambda logs: ("evaluate", logs, "--n-resamples", 40, "--report"), "x.html"),
-    "demo --save": (lambda logs: ("demo", "--n", 60, "--save"), "x.csv"),
+    "demo --save": (lambda logs: ("demo", "--problem", "walker", "--n", 60, "--save"), "x.csv"),
     "truth --draw": (lambda logs: ("truth", "cliff-world", "--rollouts", 200, "--draw"), "x.svg"),
 }
 
@@ -207,7 +207,7 @@ def test_a_full_disk_costs_the_file_and_not_the_answer(logs, printed, tmp_path, 
     assert "Traceback" not in done.stderr
     if json:
         assert done.stdout.startswith("{")
-    else:  # the whole answer; the demo goes on to other situations where nothing is saved
+    else:  # the whole answer; what is said of the file comes after it
         assert expected.startswith(done.stdout)
         assert len(done.stdout.splitlines()) > 8
     assert [entry.name for entry in tmp_path.iterdir()] == ([name] if there else [])

@@ -95,10 +95,10 @@ class MissingBoundError(TightropeError, KeyError):
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
     >>> try:
-    ...     tightrope.evaluate(logs, walker.candidate, methods="bca")["wrd", "bca"]
+    ...     tightrope.evaluate(logs, walker.candidate, estimators=["dr", "wdr"], methods="bca")["wrd", "bca"]
     ... except tightrope.MissingBoundError as error:
     ...     print(error)
-    estimator must be "is", "pdis", "wis", "pdwis", "mb", "dr", "wdr" or "tdr"; got 'wrd'. Did you mean "wdr"?
+    estimator must be "dr" or "wdr"; got 'wrd'. Did you mean "wdr"?
     """
 
     __str__ = Exception.__str__  # a KeyError would put the message between quotes
