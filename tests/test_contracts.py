@@ -150,7 +150,7 @@ def test_an_estimator_of_ones_own_is_judged_by_what_it_is_and_not_by_its_name():
     result = tightrope.evaluate(data, problem.candidate, estimators=[Own()], **options)
     named = tightrope.evaluate(data, problem.candidate, estimators=["mb"], **options)
     assert [bound.rests_on_model for bound in result] == [True]
-    assert result.advice == named.advice.replace("mb with", "own with")
+    assert result.advice == named.advice.replace("MB with", "OWN with")
     assert "if you believe the model" in result.advice
     assert "rests on a model alone" in result.verdict.text
     assert not is_valid(Own(), PROCESS_METHODS["robust"])  # which bounds another's value

@@ -129,8 +129,8 @@ def test_a_code_that_is_not_registered_is_refused():
 
 
 def test_a_warning_prints_as_code_and_text_and_keeps_its_numbers():
-    made = caution("low-overlap", "10 trajectories are worth 1.5", episodes=10, worth=1.5)
-    assert str(made) == "low-overlap: 10 trajectories are worth 1.5"
+    made = caution("low-overlap", "10 episodes carry little", episodes=10, worth=1.5)
+    assert str(made) == "low-overlap: 10 episodes carry little"
     assert (made.against, made.numbers) == ("resampling", {"episodes": 10.0, "worth": 1.5})
     assert Caution.from_json(made.to_json()) == made
     assert pickle.loads(pickle.dumps(made)) == copy.deepcopy(made) == made

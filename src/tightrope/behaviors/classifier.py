@@ -20,7 +20,7 @@ class ClassifierBehavior:
     """π̂_b(a|s) from a classifier, a copy of which is fitted under every row of weights, its randomness frozen.
 
     It gets the state (a column for each state where they are numbered), or ``features(states, t)``. Slow: every
-    replicate is a training. It has no derivatives, so standard errors come from leaving each trajectory out, and
+    replicate is a training. It has no derivatives, so standard errors come from leaving each episode out, and
     studentized bounds are refused.
     """
 

@@ -170,14 +170,14 @@ class EnvironmentDomain:
 
     def _vector(self, width: int) -> Any:
         """That many environments, made once."""
-        made: dict[int, Any] = self._vectors  # type: ignore[attr-defined]
-        if width not in made:
+        vectors: dict[int, Any] = self._vectors  # type: ignore[attr-defined]
+        if width not in vectors:
             gymnasium = load_extra("gymnasium", "gym", "a Gymnasium environment as a domain")
             try:
-                made[width] = gymnasium.make_vec(self.environment, num_envs=width)
+                vectors[width] = gymnasium.make_vec(self.environment, num_envs=width)
             except (gymnasium.error.Error, ImportError) as error:
                 raise TightropeError(f"environment {self.environment!r} cannot be made: {error}") from error
-        return made[width]
+        return vectors[width]
 
     def _shows_last(self, width: int) -> bool:
         """Whether the state after an episode's last step is seen, not the first one of the next episode."""
@@ -215,16 +215,16 @@ def longest_episode(environment: str) -> int | None:
 def environment_digest(environment: str) -> str:
     """A hash of how the environment was registered, its arguments among it, and of the source of what makes it."""
     specification = _specification(environment)
-    made = [one for one in (specification.entry_point, specification.vector_entry_point) if one is not None]
-    sources = [imported_digest(one.partition(":")[0] if isinstance(one, str) else one.__module__) for one in made]
+    makers = [one for one in (specification.entry_point, specification.vector_entry_point) if one is not None]
+    sources = [imported_digest(one.partition(":")[0] if isinstance(one, str) else one.__module__) for one in makers]
     return digest(specification, sources)
 
 
 def _specification(environment: str) -> Any:
     gymnasium = load_extra("gymnasium", "gym", "a Gymnasium environment as a domain")
     try:
-        made = gymnasium.make(environment)  # unlike ``spec``, this imports the module that the id names
+        instance = gymnasium.make(environment)  # unlike ``spec``, this imports the module that the id names
     except (gymnasium.error.Error, ImportError) as error:
         raise TightropeError(f"environment {environment!r} cannot be made: {error}") from error
-    made.close()
-    return made.spec
+    instance.close()
+    return instance.spec

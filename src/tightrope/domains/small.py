@@ -192,11 +192,11 @@ def small(name: str) -> SmallProblem:
     plain = name.removesuffix(SWAPPED)
     if plain not in SMALL:
         raise TightropeError(must_be_one_of("problem", name, SMALL))
-    made = SMALL[plain]()
+    problem = SMALL[plain]()
     if plain == name:
-        return made
-    old, new = made.candidate, made.behavior
-    largest = float((new.table / old.table).max()) ** made.mdp.horizon
+        return problem
+    old, new = problem.candidate, problem.behavior
+    largest = float((new.table / old.table).max()) ** problem.mdp.horizon
     return replace(
-        made, name=name, about=f"{plain} the other way round", behavior=old, candidate=new, max_ratio=largest
+        problem, name=name, about=f"{plain} the other way round", behavior=old, candidate=new, max_ratio=largest
     )

@@ -16,7 +16,7 @@ from tightrope.io.csv_files import read_csv
 SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".csv": "CSV"}
 
 
-class Found(NamedTuple):
+class KnownSource(NamedTuple):
     """The columns of a source that some tool made, and what the source itself tells."""
 
     columns: Mapping[str, Any]

@@ -236,7 +236,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(2, "MountainCar: PDWIS is tighter for small n and is overtaken", (CAR,), _overtaken),
     Claim(3, "MountainCar: MB and WDR give about the same bound", (CAR,), _alike),
     Claim(4, "MountainCar: the error rates of MB and WDR are far below 5 %", (CAR,), _far_below),
-    Claim(5, "MountainCar: with two trajectories all methods can exceed 5 %", (CAR,), _sparse),
+    Claim(5, "MountainCar: with two episodes all methods can exceed 5 %", (CAR,), _sparse),
     Claim(6, "CliffWorld: MB with a polynomial model converges quickly to a bound that is too loose", BOTH, _too_loose),
     Claim(7, "CliffWorld: WDR with a linear model starts tight and rises", (CLIFF,), _starts_tight),
     Claim(8, "CliffWorld: WDR with a polynomial model is below PDWIS until larger n", BOTH, _below_pdwis),

@@ -49,8 +49,8 @@ class Witness:
 
     def check(self, words: Words, domain: Domain) -> None:
         """Refuse a domain that has changed."""
-        found = dict(words.content())
-        changed = [name for name in self.content if found.get(name) != self.content[name]]
+        content = dict(words.content())
+        changed = [name for name in self.content if content.get(name) != self.content[name]]
         for name in ("behavior", "candidate"):
             policy, answers = getattr(domain, name), getattr(self, name)
             if not np.allclose(_answers(policy, self.logs), answers, _RELATIVE, _ABSOLUTE, equal_nan=True):

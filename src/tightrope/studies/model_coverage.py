@@ -49,7 +49,7 @@ class ModelTask:
 def run(task: ModelTask) -> Outcomes:
     """Lower bounds of every variant on each data set; trial k is the same whatever the task it is part of."""
     problem = problems()[task.problem]
-    found: Outcomes = {}
+    outcomes: Outcomes = {}
     for trial in task.trials:
         data, weights = np.random.SeedSequence([*task.problem.encode(), task.n, trial, 3]).spawn(2)
         logs = problem.logs(task.n, rng=np.random.default_rng(data))
@@ -62,5 +62,5 @@ def run(task: ModelTask) -> Outcomes:
                 continue
             for bound in result.bounds:
                 warned = any(warning.code not in ("unlogged-actions", "no-spread") for warning in bound.warnings)
-                found.setdefault((label, bound.method, bound.side), []).append((bound.value, warned))
-    return found
+                outcomes.setdefault((label, bound.method, bound.side), []).append((bound.value, warned))
+    return outcomes

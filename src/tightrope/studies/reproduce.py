@@ -152,7 +152,7 @@ def _model_errors(domain: CliffWorld, n: int = 128, data_sets: int = 5) -> Findi
         13,
         text,
         "came out" if good else "did not",
-        f"weighted negative log-likelihood of a trajectory, fitted / held out: linear {mean[0, 0]:.1f} / "
+        f"weighted negative log-likelihood of an episode, fitted / held out: linear {mean[0, 0]:.1f} / "
         f"{mean[0, 1]:.1f}, polynomial {mean[1, 0]:.1f} / {mean[1, 1]:.1f} nats (n = {n}, {data_sets} data sets). The "
         f"linear class holds the truth, so the difference of {apart:.0f} nats estimates the divergence that the bias "
         f"bound takes: it exceeds 2 nats, where the bound is the whole range of the return. It says that the model is "

@@ -86,7 +86,7 @@ class Study:
     def configuration(self) -> dict[str, Any]:
         """Everything that decides the results, as plain data."""
         domain, methods = prepared(self)
-        found: dict[str, Any] = plain(
+        settings: dict[str, Any] = plain(
             {
                 "format": FORMAT,
                 "study": self.id,
@@ -110,7 +110,7 @@ class Study:
                 "sources": package_digest(),
             }
         )
-        return found
+        return settings
 
 
 @cache
@@ -142,5 +142,5 @@ def _plain_object(value: Any) -> Any:
 def _described(method: Method) -> dict[str, Any]:
     """The estimator as it prints, and a hash of what it holds: long arrays and functions print less than they are."""
     limits = {"smallest": method.smallest, "largest": method.largest, "trials": method.trials}
-    told = {"estimator": text_without_addresses(method.estimator), "content": digest(method.estimator)}
-    return {**told, "bounds": method.bounds, **limits}
+    identity = {"estimator": text_without_addresses(method.estimator), "content": digest(method.estimator)}
+    return {**identity, "bounds": method.bounds, **limits}

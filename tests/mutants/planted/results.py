@@ -45,8 +45,8 @@ TOPIC = Topic(
         Mutant(
             "an episode's influence is n times too large",
             "_influential",
-            "made.influence() / data.n_trajectories",
-            "made.influence()",
+            "statistic.influence() / data.n_trajectories",
+            "statistic.influence()",
             "test_the_influential_are_those_whose_absence_matters",
         ),
         Mutant(

@@ -49,8 +49,8 @@ class Betting(ExactBound):
         from tightrope.bounds.exact import planning_kernels as kernels
 
         with np.errstate(over="ignore"):
-            found = kernels.largest_mean(values / top, bets * top, stakes, tethers / top, float(np.log(1 / delta)))
-        return float(found * top)
+            mean = kernels.largest_mean(values / top, bets * top, stakes, tethers / top, float(np.log(1 / delta)))
+        return float(mean * top)
 
 
 def games(sample: SequentialValues, delta: float, seed: int) -> tuple[Array, Array, Array, Array]:
