@@ -43,6 +43,6 @@ def test_the_page_sets_them_side_by_side(found):
         trials=3,
         resamples=40,
     )
-    assert "| wdr | bca |" in page
+    assert "| WDR | bca |" in page
     assert "n = 20: error %, true | estimated | mean, true | estimated |" in page
     assert f"0 of {len(ESTIMATORS) * len(METHODS)} with the true policy" in page

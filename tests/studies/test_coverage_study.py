@@ -7,6 +7,7 @@ from scipy.stats import binom
 from tightrope.domains import small
 from tightrope.studies import coverage
 from tightrope.studies.pages.coverage import Cell, clopper_pearson, render, render_gains
+from tightrope.studies.pages.labels import printed
 
 
 def test_clopper_pearson_by_its_definition():
@@ -46,10 +47,10 @@ def test_a_small_study_renders_every_pair():
         nominal=0.05,
         trials=(3, 3),
     )
-    assert "| pdwis | t |" in page
-    assert "| is | betting |" in page
+    assert "| PDWIS | t |" in page
+    assert "| IS | betting |" in page
     assert "| advice |" in page
-    assert "| clinic | 0.571 | is | 30 |" in page
+    assert "| clinic | 0.571 | IS | 30 |" in page
 
 
 def test_gains_are_held_against_the_true_gain():
@@ -67,3 +68,17 @@ def test_gains_are_held_against_the_true_gain():
     page = render_gains(cells, abouts={name: "the other way round"}, nominal=0.05, trials=3)
     assert "True gain -0.0854" in page
     assert "| advice |" in page
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        ("is", "IS"),
+        ("wdr, cross-fitted", "WDR, cross-fitted"),
+        ("mb-lr/percentile", "MB-lr/percentile"),
+        ("tdr+wdr", "TDR+WDR"),
+        ("advice", "advice"),
+    ],
+)
+def test_estimators_print_in_capitals(label, words):
+    assert printed(label) == words

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tightrope.studies.claims import CAR, CLIFF
+from tightrope.studies.pages.labels import printed
 from tightrope.studies.summary import Line
 
 SHOWN = (8, 32, 128, 512)  # sizes in the comparison
@@ -91,7 +92,7 @@ def _table(lines: Sequence[Line], methods: Sequence[str]) -> str:
     rows = []
     for method in dict.fromkeys(methods):
         cells = [_cell(by_size[method, n]) if (method, n) in by_size else "" for n in sizes]
-        rows.append(f"| {method} | {' | '.join(cells)} |")
+        rows.append(f"| {printed(method)} | {' | '.join(cells)} |")
     head = f"| wrong [95 % interval], mean bound | {' | '.join(f'n = {n}' for n in sizes)} |"
     return "\n".join([head, f"|---|{'---:|' * len(sizes)}", *rows, ""])
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tightrope.base.dataset import Array
 from tightrope.studies.pages.coverage import Cell, clopper_pearson
+from tightrope.studies.pages.labels import printed
 
 
 @dataclass(frozen=True)
@@ -72,14 +73,14 @@ def _reading(cells: Sequence[Cell], accuracies: Sequence[Accuracy], nominal: flo
         "## In short",
         "",
         f"- Over-confident cells: {over[0]} of {len(pairs)} with the true policy, {over[1]} with the estimated one. "
-        f"The worst with an estimate: {worst.errors / worst.trials:.1%} ({worst.estimator.split()[0]} with "
+        f"The worst with an estimate: {worst.errors / worst.trials:.1%} ({printed(worst.estimator.split()[0])} with "
         f"{worst.method}, {worst.problem}, n = {worst.n}).",
         f"- The mean bound is higher (tighter) with the estimate in {tighter} of {len(pairs)} cells.",
         f"- RMSE of the estimate relative to the true policy's: median {np.median(ratios):.2f}, from "
         f"{ratios.min():.2f} to {ratios.max():.2f}; lower in {int((ratios < 1).sum())} of {len(ratios)} cells. By "
         "estimator (geometric mean):",
         "",
-        "| " + " | ".join(dict.fromkeys(row.estimator for row in accuracies)) + " |",
+        "| " + " | ".join(dict.fromkeys(printed(row.estimator) for row in accuracies)) + " |",
         "|" + "---:|" * len(dict.fromkeys(row.estimator for row in accuracies)),
     ]
     by_estimator = [
@@ -91,12 +92,12 @@ def _reading(cells: Sequence[Cell], accuracies: Sequence[Accuracy], nominal: flo
 
 def _pairs(cells: Sequence[Cell]) -> dict[tuple[str, int, str, str], dict[str, Cell]]:
     """Cells of the true and the estimated policy side by side, by problem, n, estimator and method."""
-    found: dict[tuple[str, int, str, str], dict[str, Cell]] = {}
+    pairs: dict[tuple[str, int, str, str], dict[str, Cell]] = {}
     for cell in cells:
         if cell.method:
             estimator, known = cell.estimator.split()
-            found.setdefault((cell.problem, cell.n, estimator, cell.method), {})[known] = cell
-    return found
+            pairs.setdefault((cell.problem, cell.n, estimator, cell.method), {})[known] = cell
+    return pairs
 
 
 def _table(cells: Sequence[Cell], nominal: float) -> list[str]:
@@ -105,7 +106,7 @@ def _table(cells: Sequence[Cell], nominal: float) -> list[str]:
     lines = [f"| estimator | method |{head}", "|---|---|" + "---:|" * 4 * len(sizes)]
     pairs = _pairs(cells)
     for estimator, method in dict.fromkeys((key[2], key[3]) for key in pairs):
-        row = f"| {estimator} | {method} |"
+        row = f"| {printed(estimator)} | {method} |"
         for n in sizes:
             pair = pairs[cells[0].problem, n, estimator, method]
             both = [pair["true"], pair["estimated"]]
@@ -132,7 +133,7 @@ def _accuracy(rows: Sequence[Accuracy]) -> list[str]:
     ]
     for row in sorted(rows, key=lambda row: row.n):
         lines.append(
-            f"| {row.estimator} | {row.n} | {row.true_rmse:.3f} | {row.estimated_rmse:.3f} | "
+            f"| {printed(row.estimator)} | {row.n} | {row.true_rmse:.3f} | {row.estimated_rmse:.3f} | "
             f"{row.estimated_rmse / row.true_rmse:.2f} | {row.true_bias:.3f} | {row.estimated_bias:.3f} |"
         )
     return lines

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tightrope.base.records import Side
+from tightrope.studies.pages.labels import printed
 
 
 @dataclass(frozen=True)
@@ -153,25 +154,25 @@ def _reading(cells: Sequence[Cell], nominal: float, title: str = "## In short") 
     for cell in cells:
         rows.setdefault((cell.estimator, cell.method), []).append(cell)
     worst_exact = max((cell for cell in cells if cell.method in EXACT), key=lambda cell: cell.errors / cell.trials)
-    over = {pair: sum(_over(cell, nominal) for cell in found) for pair, found in rows.items()}
+    over = {pair: sum(_over(cell, nominal) for cell in row) for pair, row in rows.items()}
     lines = [
         title,
         "",
         f"- Exact bounds: the highest error rate of all cells is {worst_exact.errors / worst_exact.trials:.1%} "
-        f"({worst_exact.estimator} with {worst_exact.method}, {worst_exact.problem}, n = {worst_exact.n}).",
+        f"({printed(worst_exact.estimator)} with {worst_exact.method}, {worst_exact.problem}, n = {worst_exact.n}).",
         "- Approximate bounds: cells (of both sides) whose error rate is above nominal beyond noise, and the worst:",
         "",
         "| estimator | method | over-confident cells | worst error rate | warned there |",
         "|---|---|---|---|---:|",
     ]
-    for (estimator, method), found in rows.items():
+    for (estimator, method), row in rows.items():
         if method in EXACT:
             continue
-        worst = max(found, key=lambda cell: cell.errors / cell.trials)
+        worst = max(row, key=lambda cell: cell.errors / cell.trials)
         where = f"{worst.problem}, {worst.side}, n = {worst.n}"
         lines.append(
-            f"| {estimator} | {method} | {over[estimator, method]} of {len(found)} | {worst.errors / worst.trials:.1%} "
-            f"({where}) | {worst.warned / worst.trials:.0%} |"
+            f"| {printed(estimator)} | {method} | {over[estimator, method]} of {len(row)} | "
+            f"{worst.errors / worst.trials:.1%} ({where}) | {worst.warned / worst.trials:.0%} |"
         )
     return lines
 
@@ -182,13 +183,13 @@ def _over(cell: Cell, nominal: float) -> bool:
 
 def _table(cells: Sequence[Cell], nominal: float) -> list[str]:
     sizes = sorted({cell.n for cell in cells})
-    found = {(cell.estimator, cell.method, cell.n): cell for cell in cells}
+    by_size = {(cell.estimator, cell.method, cell.n): cell for cell in cells}
     head = "".join(f" n = {n}: error % | warned | mean |" for n in sizes)
     lines = [f"| estimator | method |{head}", "|---|---|" + "---:|---:|---:|" * len(sizes)]
     for estimator, method in dict.fromkeys((cell.estimator, cell.method) for cell in cells):
-        row = f"| {estimator} | {method} |"
+        row = f"| {printed(estimator)} | {method} |"
         for n in sizes:
-            cell = found.get((estimator, method, n))
+            cell = by_size.get((estimator, method, n))
             row += _cell(cell, nominal) if cell else " – | – | – |"
         lines.append(row)
     return lines
@@ -214,9 +215,9 @@ def _efficiency(rows: Sequence[Efficiency], trials: int) -> list[str]:
         "| problem | true value | estimator | n | anderson | cut | betting |",
         "|---|---:|---|---:|---:|---:|---:|",
     ]
-    found = {(row.problem, row.n, row.estimator, row.method): row for row in rows}
+    by_method = {(row.problem, row.n, row.estimator, row.method): row for row in rows}
     for problem, n, estimator in dict.fromkeys((row.problem, row.n, row.estimator) for row in rows):
-        parts = [found[problem, n, estimator, method] for method in ("anderson", "cut", "betting")]
+        parts = [by_method[problem, n, estimator, method] for method in ("anderson", "cut", "betting")]
         values = " | ".join(f"{part.mean:.3f} ± {part.error:.3f}" for part in parts)
-        lines.append(f"| {problem} | {parts[0].true_value:.3f} | {estimator} | {n} | {values} |")
+        lines.append(f"| {problem} | {parts[0].true_value:.3f} | {printed(estimator)} | {n} | {values} |")
     return lines
