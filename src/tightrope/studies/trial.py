@@ -110,10 +110,10 @@ def _rows(methods: Sequence[Method], side: Side, results: Sequence[Result]) -> l
 
 def _row(label: str, bound: str, side: Side, result: Result) -> Row:
     if isinstance(result, Answer):
-        found = result.bound
-        codes = " ".join(codes_of(found.warnings))
-        error = np.nan if found.standard_error is None else float(found.standard_error)
-        numbers = (float(found.value), float(found.estimate), error, found.n_undefined)
-        return Row(label, bound, side, *numbers, found.guarantee, codes, "")
+        answer = result.bound
+        codes = " ".join(codes_of(answer.warnings))
+        error = np.nan if answer.standard_error is None else float(answer.standard_error)
+        numbers = (float(answer.value), float(answer.estimate), error, answer.n_undefined)
+        return Row(label, bound, side, *numbers, answer.guarantee, codes, "")
     reason = str(result) if isinstance(result, TightropeError) else f"{type(result).__name__}: {result}"
     return Row(label, bound, side, np.nan, np.nan, np.nan, 0, "", "", reason)

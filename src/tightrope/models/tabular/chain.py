@@ -22,7 +22,7 @@ class Meetings:
 
     @classmethod
     def of(cls, kinds: Index, trajectories: IntArray, n_kinds: int) -> Meetings:
-        """Episode ``episodes[i]`` met kind ``kinds[i]``."""
+        """Episode ``trajectories[i]`` met kind ``kinds[i]``."""
         order = np.argsort(kinds, kind="stable")
         edges = np.searchsorted(kinds[order], np.arange(n_kinds + 1))
         return cls(edges, trajectories[order].astype(np.int32))
