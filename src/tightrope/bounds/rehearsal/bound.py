@@ -41,8 +41,8 @@ class Rehearsed(ProcessBound):
         rank = int(np.ceil(confidence * (self.n_rehearsals + 1) - 1e-9))
         if rank > self.n_rehearsals:
             raise BoundError(
-                f"n_rehearsals is {self.n_rehearsals}, too few for confidence {confidence:g}; at least "
-                f"{int(np.ceil(confidence / (1 - confidence) - 1e-9))} are needed"
+                f"n_rehearsals must be at least {fewest(confidence)} for confidence {confidence:g}; got "
+                f"{self.n_rehearsals}"
             )
         estimate, error = stage.wdr(about)
         quantiles = [
@@ -57,6 +57,11 @@ class Rehearsed(ProcessBound):
             method=self.name, guarantee="approximate", standard_error=error,
             n_trajectories=problem.dataset.n_trajectories, seed=seed, about=about,
         )  # fmt: skip
+
+
+def fewest(confidence: float) -> int:
+    """How many rehearsals it takes to see an error as rare as this confidence allows."""
+    return int(np.ceil(confidence / (1 - confidence) - 1e-9))
 
 
 @dataclass(frozen=True, eq=False)
