@@ -108,16 +108,16 @@ def _hindsight(
     for name in dict.fromkeys(columns["method"]):
         rows = columns["method"] == name
         values, trials = columns["value"][rows], columns["trial"][rows].tolist()
-        there = np.isfinite(values)
-        if name.startswith("advice/") or not there.all() or len(values) < 50:
+        own = np.array([gaps[trial] for trial in trials])
+        both = np.isfinite(values) & np.isfinite(own)
+        if name.startswith("advice/") or both.sum() < max(50, 0.9 * len(values)):
             continue
         wrong = is_wrong(values, "lower", *truth)
         if Counted(int(wrong.sum()), len(wrong)).over:
             continue
-        gap = float((truth[0] - values).mean())
-        own = np.array([gaps[trial] for trial in trials])
-        if 0 < gap < least and np.isfinite(own).all():
-            best, least, ratio = name, gap, float(own.mean()) / gap
+        gap = float((truth[0] - values[both]).mean())
+        if 0 < gap < least:
+            best, least, ratio = name, gap, float(own[both].mean()) / gap
     return best, ratio
 
 
