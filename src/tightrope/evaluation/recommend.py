@@ -65,6 +65,10 @@ def rules(problem: Problem, found: Overlap, side: Side, *, strict: bool) -> list
     model = has_tabular(problem)
     if coded(found.warnings, "no-overlap"):
         return [Rule((Part("mb", "percentile"),), "there are no importance ratios, so it rests on the model alone")]
+    few = bool(coded(found.warnings, "low-overlap", "one-trajectory"))
+    if few and (problem.behavior is not None or not declared):  # nothing is left that a bound could rest on
+        alone = "the logs carry almost no information about the candidate, so it rests on the model alone"
+        return [Rule((Part("mb", "percentile"),), alone)] if model else []
     names = ("wdr", "pdwis") if model else ("pdwis",)
     weak = [Rule((Part(name, method),)) for name in names for method in ("studentized", "percentile")]
     if problem.behavior is not None:
@@ -103,7 +107,7 @@ class Question:
         _ = self.problem.ratios  # no overlap is an error here, not a reason to trust a model silently
         made = self.recommend(side)
         if made.bound is None:
-            raise BoundError(made.why)
+            raise BoundError(no_answer(made, self.found))
         return made.bound
 
     def use(self, bounds: list[Bound], sides: Sequence[Side], about: About = "value") -> tuple[str, tuple[int, ...]]:
@@ -212,8 +216,15 @@ def _best(parts: Sequence[Bound], confidence: float) -> Bound:
 
 def no_answer(made: Recommendation, found: Overlap) -> str:
     """Why these logs cannot answer, and what would help."""
-    if made.bound is None:
+    if made.bound is None and made.why:
         return f"These logs cannot answer: {made.why}."
+    if made.bound is None:
+        few = found.effective_sample_size[-1]
+        return (
+            f"These logs cannot answer: they carry as much information as {few:.1f} episodes of the candidate, too "
+            "little for a bound that has no floor to count from. What would help: declare the lowest and highest "
+            "reward (reward_range), or log a policy closer to the candidate."
+        )
     if coded(found.warnings, "mean-ratio"):
         why = (
             "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the episodes that "
