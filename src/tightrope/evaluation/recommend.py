@@ -177,7 +177,8 @@ class Question:
         ends = (nearer, high) if side == "lower" else (low, nearer)
         other = replace(self, problem=replace(self.problem, dataset=replace(data, return_range=ends)))
         would = other._part(Part("tdr", made.parts[used].method, self._share(made.parts[used])), side, "value")
-        if abs(would.value - bound.value) < DOMINATES * abs(bound.estimate - bound.value):
+        possible = min(max(bound.estimate, low), high)  # counted from a far floor, estimates may lie anywhere
+        if abs(would.value - bound.value) < DOMINATES * abs(possible - bound.value):
             return ""
         end, old = ("floor", low) if side == "lower" else ("ceiling", high)
         return (
