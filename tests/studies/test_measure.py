@@ -135,7 +135,7 @@ def test_coverage_of_a_users_simulator(tmp_path):
     assert "by 500 roll-outs" in done.output
     assert "pdwis/percentile" in done.output
     table = pq.read_table(tmp_path / "results.parquet").to_pylist()
-    assert len(table) == 2 * 5 * 2 * 2  # betting means nothing for pdwis; what is advised has its own line
+    assert len(table) == 2 * 5 * 2 * 3  # betting means nothing for pdwis; the recommended and the exact bound join
     assert {row["side"] for row in table} == {"lower", "upper"}
     told = read_results(tmp_path / "results.parquet").configuration
     assert told["domain"]["candidate"] == f"{HERE}:bent"

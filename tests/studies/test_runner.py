@@ -105,12 +105,14 @@ def test_the_bound_that_is_advised_has_a_line_of_its_own():
         rows = run_trial(study, trial).rows
         data, weights = np.random.SeedSequence([0, *b"clinic", *trial]).spawn(2)
         logs = small("clinic").logs(trial.n, rng=np.random.default_rng(data))
-        settings = {"estimators": ["is", "pdwis"], "methods": ["betting", "t"], "side": "both", "n_resamples": 100}
-        told = tightrope.evaluate(logs, small("clinic").candidate, max_ratio=4.5, seed=weights, **settings)
-        believed = {bound.side: bound.value for bound in told.believed}
-        advised = {row.side: row.value for row in rows if row.label == "advice"}
-        assert advised == {"lower": -np.inf, "upper": np.inf} | believed
-        answered += len(believed)
+        settings = {"side": "both", "n_resamples": 100, "seed": weights}
+        for name, strict in (("believed", False), ("exact", True)):
+            told = tightrope.evaluate(logs, small("clinic").candidate, strict=strict, **settings)
+            believed = {bound.side: bound.value for bound in told.believed}
+            lines = {row.side: row.value for row in rows if (row.label, row.bound) == ("advice", name)}
+            assert all(lines[side] == value for side, value in believed.items())
+            assert set(lines) == {"lower", "upper"}
+            answered += len(believed)
     assert answered
 
 

@@ -92,6 +92,10 @@ def evaluate(
             help="Say whether the candidate is better than the policy that made the logs, by their paired difference."
         ),
     ] = None,
+    rehearsals: Annotated[
+        int,
+        typer.Option(help="Simulate so many logs like these, and show how often each bound is wrong there (try 200)."),
+    ] = 0,
     report: Annotated[Path | None, typer.Option(help="Also write a report here, one HTML page.")] = None,
     json: Json = False,
 ) -> None:
@@ -125,6 +129,7 @@ def evaluate(
                 max_step_ratio=max_step_ratio,
                 threshold=threshold,
                 baseline=baseline,
+                rehearsals=rehearsals,
                 progress=progress,
             )
         result = _with_origin(result, logs)

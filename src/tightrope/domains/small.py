@@ -175,12 +175,36 @@ def _cliff() -> SmallProblem:
     )
 
 
+def _rare() -> SmallProblem:
+    """Every step may, very rarely, end in a disaster: two logs of fifty episodes in five hold none."""
+    places, loss = 3, -50.0
+    transition = np.zeros((places, 2, places + 1))
+    rewards = np.zeros((places, 2, places + 1))
+    for place in range(places):
+        for action, (disaster, pay) in enumerate([(0.0035, 0.5), (0.003, 1.2)]):
+            transition[place, action, place] = 0.5
+            transition[place, action, (place + 1) % places] = 0.5 - disaster
+            transition[place, action, places] = disaster
+            rewards[place, action] = pay
+            rewards[place, action, (place + 1) % places] += 0.6
+            rewards[place, action, places] = loss
+    return SmallProblem(
+        "rare",
+        "a loss so rare that logs of fifty episodes often hold none",
+        FiniteMDP(transition, rewards, np.eye(places)[0], horizon=5),
+        TabularPolicy(np.tile([0.5, 0.5], (places, 1))),
+        TabularPolicy(np.tile([0.3, 0.7], (places, 1))),
+        max_ratio=1.4**5,
+    )
+
+
 SMALL: dict[str, Callable[[], SmallProblem]] = {
     "walker": _walker,
     "bonus": _bonus,
     "decline": _decline,
     "clinic": _clinic,
     "cliff": _cliff,
+    "rare": _rare,
 }
 
 

@@ -81,10 +81,10 @@ def _sample(domain: Domain) -> TrajectoryDataset:
 
 
 def _answers(policy: Policy, logs: TrajectoryDataset) -> Anything:
-    """The policy's log-probabilities of the logged actions; its actions where it has no density."""
+    """The policy's log-probabilities of logged actions, or its actions without a density; nothing without states."""
     states, actions, times = logs.states, logs.actions, logs.times
-    assert states is not None
-    assert actions is not None
+    if states is None or actions is None:
+        return np.zeros(0)
     known = resolved(policy, states, times)
     try:
         return np.asarray(known.log_prob(states, actions, times))
