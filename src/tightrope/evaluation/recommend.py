@@ -65,7 +65,7 @@ def rules(problem: Problem, found: Overlap, side: Side, *, strict: bool) -> list
     model = has_tabular(problem)
     if coded(found.warnings, "no-overlap"):
         return [Rule((Part("mb", "percentile"),), "there are no importance ratios, so it rests on the model alone")]
-    few = bool(coded(found.warnings, "low-overlap", "one-trajectory"))
+    few = bool(coded(found.warnings, "low-overlap", "one-episode"))
     if few and (problem.behavior is not None or not declared):  # nothing is left that a bound could rest on
         alone = "the logs carry almost no information about the candidate, so it rests on the model alone"
         return [Rule((Part("mb", "percentile"),), alone)] if model else []

@@ -36,10 +36,11 @@ def rehearse(cases: Sequence[Case], pairs: Sequence[Pair], count: int) -> tuple[
         logs = stage.logs(world, np.random.default_rng(data), problem.dataset)
         again = Problem(logs, policy, max_step_ratio=problem.max_step_ratio)
         own = replace(settings, seed=weights, n_resamples=min(FEW, settings.n_resamples), progress=None, max_ratio=None)
-        found = overlap(again)
+        overlaps = overlap(again)
         for row, case in enumerate(cases):
             sign = 1.0 if case.side == "lower" else -1.0
-            for column, answer in enumerate(answers_of(Case(again, found, case.side, own, check_models=False), pairs)):
+            rehearsed = Case(again, overlaps, case.side, own, check_models=False)
+            for column, answer in enumerate(answers_of(rehearsed, pairs)):
                 if isinstance(answer, Answer):
                     trials[row, column] += 1
                     errors[row, column] += bool(sign * (answer.bound.value - truth) > slack)

@@ -81,17 +81,18 @@ class Named:
         return {}
 
 
-def every_pair(made: Domain) -> tuple[Method, ...]:
+def every_pair(process: Domain) -> tuple[Method, ...]:
     """All estimators with the usual bounds, on the first data sets."""
-    names = [name for name in ESTIMATORS if made.name not in NOT_TABULAR or not is_model_based(name) or name == "tdr"]
+    tabular = process.name not in NOT_TABULAR
+    names = [name for name in ESTIMATORS if tabular or not is_model_based(name) or name == "tdr"]
     approximate = ("percentile", "bca", "studentized")
     methods = [Method(name, find_estimator(name), approximate, trials=HINDSIGHT) for name in names]
-    if made.name in NOT_TABULAR:
+    if not tabular:
         return tuple(methods)
     return (*methods, Method("wdr-rehearsed", find_estimator("wdr"), ("rehearsed",), trials=HINDSIGHT))
 
 
-def advised_only(made: Domain) -> tuple[Method, ...]:
+def advised_only(process: Domain) -> tuple[Method, ...]:
     """The recommended bound alone; one cheap pair keeps the study's form."""
     return (Method("is", find_estimator("is"), ("percentile",), trials=1),)
 
@@ -130,9 +131,9 @@ def main(
     cells: list[Cell] = []
     for study in wanted:
         folder = results / study.id.replace(" ", "-").replace(",", "")
-        found = read_results(run_study(study, folder, workers=workers))
+        outcome = read_results(run_study(study, folder, workers=workers))
         for n in study.sizes:
-            cells.append(cell(found, n))
+            cells.append(cell(outcome, n))
             typer.echo(cells[-1].line(), err=True)
     text = with_section(out.read_text(encoding="utf-8") if out.exists() else "", TITLE, render(cells, CORE, FRESH))
     replace_file(out, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))

@@ -23,7 +23,10 @@ from tightrope.domains.small import SWAPPED
 from tightrope.io.write import replace_file
 from tightrope.studies import model_coverage
 from tightrope.studies.model_coverage import ModelTask
-from tightrope.studies.pages.coverage import Cell, Efficiency, render, render_gains, render_models
+from tightrope.studies.pages.advice import TITLE as ADVICE
+from tightrope.studies.pages.coverage import COMPARED, Cell, Efficiency, render, render_gains, render_models
+from tightrope.studies.pages.exact import TITLE as EXACT
+from tightrope.studies.pages.sections import section_of, with_section
 from tightrope.studies.pool import run_all
 
 SIZES = (20, 200)
@@ -33,7 +36,6 @@ CORE = ("walker", "bonus", "decline", "clinic")
 GAIN_PROBLEMS = tuple(f"{name}{end}" for end in ("", SWAPPED) for name in CORE)  # gains of either sign
 SAMPLING = ("is", "pdis", "wis", "pdwis")
 NOMINAL = 0.05
-ADVISED = ("advice", "")
 _TRIALS_PER_TASK = 50
 
 
@@ -72,17 +74,9 @@ def run(task: Task) -> Outcomes:
             seed=weights,
             baseline="behavior" if task.about == "gain" else None,
         )
-        bounds, believed = (
-            (result.gains, result.believed_gains) if task.about == "gain" else (result.bounds, result.believed)
-        )
-        for bound in bounds:
+        for bound in result.gains if task.about == "gain" else result.bounds:
             warned = any(warning.against in ("resampling", "everything") for warning in bound.warnings)
             outcomes.setdefault((bound.estimator, bound.method, bound.side), []).append((bound.value, warned))
-        for side in dict.fromkeys(bound.side for bound in bounds):
-            named = [bound.value for bound in believed if bound.side == side]
-            # Where nothing was advised nothing can be wrong: the worst value, counted as infinite.
-            worst = -np.inf if side == "lower" else np.inf
-            outcomes.setdefault((*ADVISED, side), []).append((named[0] if named else worst, not named))
     return outcomes
 
 
@@ -96,11 +90,10 @@ def tasks(trials: int, sizes: Sequence[int], problems: Sequence[str], **settings
 
 
 def cells(problem: str, n: int, outcomes: Outcomes, about: About = "value") -> list[Cell]:
-    """Error counts by estimator, method and side; the bound that was advised comes last."""
+    """Error counts by estimator, method and side."""
     made = small(problem)
     truth = made.true_value - (made.behavior_value if about == "gain" else 0.0)
-    order = sorted(outcomes, key=lambda key: key[:2] == ADVISED)
-    return [Cell.count(problem, n, *key, truth, outcomes[key]) for key in order]
+    return [Cell.count(problem, n, *key, truth, pairs) for key, pairs in outcomes.items()]
 
 
 def efficiency(problem: str, n: int, outcomes: Outcomes) -> list[Efficiency]:
@@ -109,8 +102,7 @@ def efficiency(problem: str, n: int, outcomes: Outcomes) -> list[Efficiency]:
     rows = []
     for (estimator, method, _), pairs in outcomes.items():
         values = np.array([value for value, _ in pairs])
-        if (estimator, method) != ADVISED:
-            rows.append(Efficiency(problem, n, estimator, method, truth, float(values.mean()), _error(values)))
+        rows.append(Efficiency(problem, n, estimator, method, truth, float(values.mean()), _error(values)))
     return rows
 
 
@@ -157,8 +149,7 @@ def main(
     """Measure error rates on the small problems and write the tables."""
     work = list(tasks(trials, SIZES, CORE, methods=tuple(METHODS), estimators=SAMPLING))
     measured = gather(run, work, workers, "error rates")
-    exact = ("anderson", "cut", "betting")
-    settings = {"methods": exact, "estimators": ("is", "pdis"), "side": "lower"}
+    settings = {"methods": COMPARED, "estimators": ("is", "pdis"), "side": "lower"}
     grid = list(tasks(efficiency_trials, EFFICIENCY_SIZES, EFFICIENCY_PROBLEMS, **settings))
     compared = gather(run, grid, workers, "exact bounds")
     modelled = gather(model_coverage.run, model_tasks(model_trials), workers, "models")
@@ -184,6 +175,10 @@ def main(
         nominal=NOMINAL,
         trials=gain_trials,
     )
+    old = out.read_text(encoding="utf-8") if out.exists() else ""
+    for title in (ADVICE, EXACT):  # sections that other runs write
+        kept = section_of(old, title)
+        text = text if kept is None else with_section(text, title, kept)
     replace_file(out, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
     typer.echo(f"wrote {out}")
 

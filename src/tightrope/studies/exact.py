@@ -72,9 +72,9 @@ def main(
     lines: dict[str, list[tuple[About, Line]]] = {"tight": [], "exact": []}
     for study in (*tightness_studies(), *error_studies()):
         folder = results / study.id.replace(" ", "-").replace(",", "")
-        found = read_results(run_study(study, folder, workers=workers))
+        outcome = read_results(run_study(study, folder, workers=workers))
         about = study.about_what
-        lines[study.id.partition("-")[0]] += [(about, line) for line in summarize_results(found)]
+        lines[study.id.partition("-")[0]] += [(about, line) for line in summarize_results(outcome)]
     text = with_section(
         out.read_text(encoding="utf-8") if out.exists() else "", TITLE, render(lines["exact"], lines["tight"])
     )

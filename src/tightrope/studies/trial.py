@@ -106,19 +106,19 @@ def _itself(estimator: Estimator) -> Estimator:
 def _advised(problem: Problem, side: Side, settings: Settings, about: About) -> list[Row]:
     """The bound that ``evaluate`` recommends and the exact one beside it, as its rule has them."""
     question = Question(problem, overlap(problem), None, settings)
-    made = question.answer(side, about)
-    if made.bound is not None and not question.says(made.bound):
-        made = replace(made, bound=None)
+    recommendation = question.answer(side, about)
+    if recommendation.bound is not None and not question.says(recommendation.bound):
+        recommendation = replace(recommendation, bound=None)
     exact = question.recommend(side, about, strict=True)
-    return [_recommended(name, side, one) for name, one in (("believed", made), ("exact", exact))]
+    return [_recommended(name, side, one) for name, one in (("believed", recommendation), ("exact", exact))]
 
 
-def _recommended(name: str, side: Side, made: Recommendation) -> Row:
+def _recommended(name: str, side: Side, recommendation: Recommendation) -> Row:
     """Where the logs cannot answer, nothing is wrong: an infinite bound."""
-    if made.bound is None:
+    if recommendation.bound is None:
         return Row(ADVICE, name, side, -np.inf if side == "lower" else np.inf, np.nan, np.nan, 0, "", "", "")
-    row = _bound_row(ADVICE, name, made.bound)
-    return replace(row, pair=f"{made.bound.estimator}/{made.bound.method}")
+    row = _bound_row(ADVICE, name, recommendation.bound)
+    return replace(row, pair=f"{recommendation.bound.estimator}/{recommendation.bound.method}")
 
 
 def _rows(methods: Sequence[Method], side: Side, results: Sequence[Result]) -> list[Row]:

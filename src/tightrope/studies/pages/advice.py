@@ -128,7 +128,7 @@ def render(cells: Sequence[Cell], core: Sequence[str], fresh: Sequence[str]) -> 
     over = [one for one in cells if one.believed.over]
     ratios = np.array([one.ratio for one in values if np.isfinite(one.ratio)])
     worst_exact = max(cells, key=lambda one: one.exact.errors / max(1, one.exact.trials))
-    told = "none" if not over else ", ".join(f"{one.problem} ({one.about}, n = {one.n})" for one in over)
+    names = "none" if not over else ", ".join(f"{one.problem} ({one.about}, n = {one.n})" for one in over)
     lines = [
         "What `evaluate` and `lower_bound` recommend when no estimator is named: a rule that was fixed before any "
         "reward is looked at ([methods](guide/methods.md)). 95 % lower bounds, B = 2000; errors in percent with the "
@@ -138,7 +138,7 @@ def render(cells: Sequence[Cell], core: Sequence[str], fresh: Sequence[str]) -> 
         f"not to answer. The problems {', '.join(core)} and rare were looked at while the rule was made; "
         f"{fresh[0]} to {fresh[-1]} were drawn afterwards.",
         "",
-        f"- Cells above 5 % beyond noise: {told}, of {len(cells)}.",
+        f"- Cells above 5 % beyond noise: {names}, of {len(cells)}.",
         f"- Of the best: geometric mean {np.exp(np.log(ratios).mean()):.2f}, worst {ratios.max():.2f}."
         if len(ratios)
         else "- Of the best: not measured.",

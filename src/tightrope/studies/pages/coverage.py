@@ -23,7 +23,7 @@ class Cell:
     true_value: float
     trials: int
     errors: int
-    warned: int  # data sets on which the bound carried a warning against it; for the advice: on which none was named
+    warned: int  # data sets on which the bound carried a warning against it
     mean: float  # of the finite bounds
     infinite: int
 
@@ -88,9 +88,8 @@ def render(
         f"{nominal:.0%} on each side. An error is a bound on the wrong side of the exactly known value; in brackets "
         f"the 95 % Clopper–Pearson interval, in percent. **Bold**: the interval lies wholly above {nominal:.0%}, so "
         "the bound is over-confident there. *Warned* is the share of data sets on which `evaluate` warned against "
-        "the bound. *Mean* is the mean of the finite bounds. The last row, *advice*, is the bound that `evaluate` "
-        "said to believe; there, *warned* is the share of data sets on which it said that the data cannot answer. "
-        "With a behaviour policy estimated from the same logs: [behavior.md](behavior.md).",
+        "the bound. *Mean* is the mean of the finite bounds. What `evaluate` recommends has a "
+        "section of its own below. With a behaviour policy estimated from the same logs: [behavior.md](behavior.md).",
         "",
         *_reading(cells, nominal),
         "",
@@ -145,7 +144,8 @@ def render_gains(cells: Sequence[Cell], *, abouts: Mapping[str, str], nominal: f
     return "\n".join(lines)
 
 
-EXACT = frozenset({"hoeffding", "empirical-bernstein", "anderson", "cut", "betting"})
+COMPARED = ("anderson", "cut", "betting-mixture", "betting")
+EXACT = frozenset({"hoeffding", "empirical-bernstein", "anderson", "cut", "betting", "betting-mixture"})
 
 
 def _reading(cells: Sequence[Cell], nominal: float, title: str = "## In short") -> list[str]:
@@ -212,12 +212,12 @@ def _efficiency(rows: Sequence[Efficiency], trials: int) -> list[str]:
         "",
         f"Mean 95 % lower bound ± standard error over {trials} data sets, the same for all methods.",
         "",
-        "| problem | true value | estimator | n | anderson | cut | betting |",
-        "|---|---:|---|---:|---:|---:|---:|",
+        f"| problem | true value | estimator | n | {' | '.join(COMPARED)} |",
+        "|---|---:|---|---:|" + "---:|" * len(COMPARED),
     ]
     by_method = {(row.problem, row.n, row.estimator, row.method): row for row in rows}
     for problem, n, estimator in dict.fromkeys((row.problem, row.n, row.estimator) for row in rows):
-        parts = [by_method[problem, n, estimator, method] for method in ("anderson", "cut", "betting")]
+        parts = [by_method[problem, n, estimator, method] for method in COMPARED]
         values = " | ".join(f"{part.mean:.3f} ± {part.error:.3f}" for part in parts)
         lines.append(f"| {problem} | {parts[0].true_value:.3f} | {printed(estimator)} | {n} | {values} |")
     return lines

@@ -44,9 +44,9 @@ def _tightness(tight: Lines) -> list[str]:
     cells: dict[tuple[str, int], dict[str, Line]] = {}
     for _, line in tight:
         cells.setdefault((line.domain, line.n), {})[line.method] = line
-    for (name, n), found in cells.items():
-        last = found["tdr/betting"]
-        means = " | ".join(f"{found[step].mean.value:.4g} ± {found[step].mean.error / 1.96:.1g}" for step in STEPS)
+    for (name, n), cell in cells.items():
+        last = cell["tdr/betting"]
+        means = " | ".join(f"{cell[step].mean.value:.4g} ± {cell[step].mean.error / 1.96:.1g}" for step in STEPS)
         lines.append(f"| {name} | {n} | {last.trials} | {last.true_value:.4g} | {means} | {last.errors} |")
     return lines
 
@@ -57,8 +57,8 @@ def _errors(errors: Lines) -> list[str]:
     cells: dict[tuple[str, About, int], dict[tuple[str, str], Line]] = {}
     for about, line in errors:
         cells.setdefault((line.domain, about, line.n), {})[line.side, line.method] = line
-    for (name, what, n), found in cells.items():
-        parts = [found[side, method] for side in ("lower", "upper") for method in ("tdr/betting", "tdr-wild/betting")]
+    for (name, what, n), cell in cells.items():
+        parts = [cell[side, method] for side in ("lower", "upper") for method in ("tdr/betting", "tdr-wild/betting")]
         rates = " | ".join(_rate(part) for part in parts)
         lines.append(f"| {name} | {what} | {n} | {parts[0].trials} | {rates} |")
     return lines
