@@ -15,7 +15,18 @@ import tightrope
 SOURCES = Path(tightrope.__file__).parent
 FILES = sorted(SOURCES.rglob("*.py"))
 NO_NOUNS = {"asked", "found", "heard", "made", "mine", "offered", "said", "told"}
-NOT_YET = ("cli/", "report/", "studies/coverage.py", "evaluation/recommend.py")  # where names are still verbs
+NOT_YET = (  # where names are still verbs
+    "cli/",
+    "evaluation/recommend.py",
+    "evaluation/rehearse.py",
+    "report/",
+    "studies/advice.py",
+    "studies/coverage.py",
+    "studies/exact.py",
+    "studies/pages/advice.py",
+    "studies/pages/exact.py",
+    "studies/trial.py",
+)
 
 
 def spoken(source):
