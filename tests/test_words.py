@@ -30,10 +30,10 @@ NOT_YET = (  # where names are still verbs
 
 
 def spoken(source):
-    """All strings and comments, the docstrings among them, without what stands between backticks."""
+    """All strings, docstrings and comments, without what stands between backticks, and without a warning's code."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in (tokenize.STRING, tokenize.COMMENT):
-            yield token.start[0], re.sub(r"``.*?``", "", token.string)
+            yield token.start[0], re.sub(r"``.*?``|one-trajectory", "", token.string)
 
 
 def trajectories(source):
@@ -52,8 +52,7 @@ def no_nouns(source):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SOURCES).as_posix())
 def test_users_read_episode(path):
-    if path.name != "recommend.py":  # not yet
-        assert trajectories(path.read_text(encoding="utf-8")) == []
+    assert trajectories(path.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SOURCES).as_posix())
