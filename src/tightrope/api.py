@@ -245,8 +245,8 @@ def evaluate(
 ) -> Evaluation:
     """Compute every valid bound for every estimator on the same resamples, and say which bound to believe.
 
-    - ``estimators``, ``methods``: names or objects; None takes all estimators and the four usual methods. A pair that
-      cannot be computed is listed in ``skipped`` with the reason.
+    - ``estimators``, ``methods``: names or objects; None takes all estimators, and percentile, bca, studentized and
+      betting. A pair that cannot be computed is listed in ``skipped`` with the reason.
     - ``model``: "auto" is tabular where states and actions are discrete.
     - ``side``: which bounds to compute. With "both", each bound has the given confidence on its own side.
     - ``strict``: believe exact bounds only. Where no exact bound says anything, the data cannot answer.

@@ -116,6 +116,23 @@ def test_every_code_is_registered_and_used():
     assert set(made_codes()) == set(CODES)
 
 
+def asked_codes(source):
+    """The codes by which ``coded`` is asked for warnings."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "coded":
+            yield from (one.value for one in node.args[1:] if isinstance(one, ast.Constant))
+
+
+@pytest.mark.parametrize("path", sorted(SOURCES.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCES)))
+def test_nobody_asks_for_a_code_that_does_not_exist(path):
+    """It would never be found, and what it guards against would pass."""
+    assert set(asked_codes(path.read_text(encoding="utf-8"))) <= set(CODES)
+
+
+def test_the_test_sees_the_codes_that_are_asked_for():
+    assert list(asked_codes('if coded(found.warnings, "skew", "no-such"): pass')) == ["skew", "no-such"]
+
+
 def test_every_code_has_a_meaning_and_a_remedy():
     for code, one in CODES.items():
         assert code == code.lower().strip()

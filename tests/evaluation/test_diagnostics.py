@@ -251,7 +251,7 @@ def test_same_policy_is_healthy():
 def test_low_overlap_and_one_trajectory():
     ratios = np.full((100, 1), 0.01)
     ratios[7] = 99.0  # mean 1 to within a percent
-    assert codes(with_ratios(ratios)) == {"low-overlap", "one-episode"}
+    assert codes(with_ratios(ratios)) == {"low-overlap", "one-trajectory"}
     spread = np.full((100, 1), 0.5)
     spread[:10] = 5.5
     assert codes(with_ratios(spread)) == set()  # worth 100² / (10 · 5.5² + 90 · .25) = 31

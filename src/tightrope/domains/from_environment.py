@@ -156,8 +156,8 @@ class EnvironmentDomain:
             observed, reward, terminated, truncated, _ = envs.step(_allowed(envs.single_action_space, action))
             after = self._states(observed, width)
             step = {"state": state, "action": action, "reward": reward, "next": after, "terminated": terminated}
-            there = {name: np.array(values)[alive] for name, values in step.items()}
-            record.append({"episode": first + alive, "t": np.full(len(alive), t), **there})
+            columns = {name: np.array(values)[alive] for name, values in step.items()}
+            record.append({"episode": first + alive, "t": np.full(len(alive), t), **columns})
             if (truncated & ~terminated)[alive].any() and t + 1 < self.horizon:
                 raise TightropeError(
                     f"{self.environment} cut an episode off after {t + 1} steps, before the horizon of {self.horizon}: "

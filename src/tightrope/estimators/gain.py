@@ -188,7 +188,7 @@ def possible_range(estimator: Estimator, dataset: TrajectoryDataset) -> tuple[fl
 
 
 def _sums(value: SumStatistic, combine: RatioSum, returns: Array) -> SumStatistic:
-    """One more ratio, Σ return / Σ 1, taken off."""
+    """The estimator's sums and one ratio more, the mean return, which is subtracted."""
     whole = RatioSum(np.append(combine.coefficients, -1.0), combine.constant)
     k = len(combine.coefficients)
 

@@ -35,7 +35,7 @@ class Weighing:
 
     def statistic(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The estimator as a function of episode weights."""
-        ratios, combine = problem.ratios, self.combine  # without overlap there are none: refused at once
+        ratios, combine = problem.ratios, self.combine  # logs without overlap have no ratios: refused here
         if problem.behavior is not None:
             return self._reestimated(problem)
         make = self._normalized_columns if self.self_normalized else self._mean_columns
