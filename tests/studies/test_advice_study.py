@@ -12,6 +12,7 @@ from tightrope.studies import advice, exact
 from tightrope.studies.pages import advice as advice_page
 from tightrope.studies.pages.exact import render as render_exact
 from tightrope.studies.pages.sections import section_of, with_section
+from tightrope.studies.problems import BOTH_WAYS, problem
 from tightrope.studies.runner import run_study
 from tightrope.studies.summary import Results, read_results, summarize_results
 
@@ -60,15 +61,15 @@ def test_a_cell_above_nominal_beyond_noise_is_bold():
 
 
 def test_every_problem_of_the_study_can_be_asked():
-    for name in (*advice.PROBLEMS, *advice.GAINS):
+    for name in (*advice.PROBLEMS, *BOTH_WAYS):
         if name == "mountain-car":  # its truth takes roll-outs
             continue
-        made = advice.problem(name)
+        made = problem(name)
         logs = made.logs(5, rng=np.random.default_rng(0))
         assert made.name == name
         assert logs.value_range[0] <= made.true_value <= logs.value_range[1]
         assert np.isfinite(tightrope.estimate(logs, None if logs.states is None else made.candidate, estimator="is"))
-    assert advice.problem("probabilities only").logs(3, rng=np.random.default_rng(0)).states is None
+    assert problem("probabilities only").logs(3, rng=np.random.default_rng(0)).states is None
 
 
 def test_a_tiny_study_of_the_recommended_bound(tmp_path):

@@ -8,77 +8,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
-from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.records import About
-from tightrope.domains import Domain, SmallProblem, domain, situations, small
-from tightrope.domains.random_process import random_problem
-from tightrope.domains.small import SWAPPED
+from tightrope.domains import Domain
 from tightrope.estimators import ESTIMATORS, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.io.write import replace_file
 from tightrope.studies.pages.advice import TITLE, Cell, cell, render
 from tightrope.studies.pages.sections import with_section
-from tightrope.studies.runner import run_study
+from tightrope.studies.problems import BOTH_WAYS, CORE, Named
+from tightrope.studies.runner import folder_of, run_study
 from tightrope.studies.study import Method, Study
 from tightrope.studies.summary import read_results
 
 TRIALS = {(20,): 2000, (50,): 1000, (200, 1000): 400}  # data sets, by numbers of episodes
 HINDSIGHT = 150  # of them, on which every pair is computed
-CORE = ("walker", "bonus", "decline", "clinic")
 FRESH = tuple(f"random-{seed}" for seed in range(201, 209))  # never used while the rule was made
 PROBLEMS = (*CORE, "cliff", "rare", "mountain-car", "hidden", "state not logged", "probabilities only", *FRESH)
-GAINS = tuple(f"{name}{end}" for end in ("", SWAPPED) for name in CORE)
 NOT_TABULAR = ("mountain-car", "probabilities only")
-
-
-@dataclass(frozen=True, eq=False)
-class ProbabilitiesOnly(SmallProblem):
-    """A problem whose logs hold rewards and the probabilities of both policies, and nothing else."""
-
-    def logs(self, n: int, *, rng: np.random.Generator) -> TrajectoryDataset:
-        """The same episodes, less what is not logged."""
-        data = super().logs(n, rng=rng)
-        return replace(data, states=None, actions=None, final_states=None, behavior=None)
-
-
-def problem(name: str) -> Domain:
-    """A problem of this study by its name."""
-    if name.startswith("random-"):
-        return random_problem(int(name.removeprefix("random-")))
-    if name == "hidden":
-        return replace(next(one for one in situations() if one.observe is not None), name=name)
-    if name == "state not logged":  # the policies do not look at it, so that nothing shows what is missing
-        whole = small("decline")
-        seen = (0,) * len(whole.mdp.start_probs)
-        return replace(whole, name=name, about="decline, but all states are logged as one", observe=seen)
-    if name == "probabilities only":
-        whole = small("decline")
-        parts = {field.name: getattr(whole, field.name) for field in fields(whole)}
-        about = "decline, but only rewards and the probabilities of both policies are logged"
-        return ProbabilitiesOnly(**{**parts, "name": name, "about": about})
-    return small(name) if name.removesuffix(SWAPPED) in CORE else domain(name)
-
-
-@dataclass(frozen=True)
-class Named:
-    """A problem by its name, so that every process makes its own."""
-
-    name: str
-
-    def load(self) -> Domain:
-        """The problem."""
-        return problem(self.name)
-
-    def content(self) -> dict[str, str]:
-        """Nothing outside the package."""
-        return {}
 
 
 def every_pair(process: Domain) -> tuple[Method, ...]:
@@ -126,12 +77,13 @@ def main(
     sizes = size or [n for among in TRIALS for n in among]
     wanted = [
         *studies([name for name in PROBLEMS if not only or name in only], sizes, "value", trials),
-        *studies([name for name in GAINS if not only or name in only], sorted({20, 200} & {*sizes}), "gain", trials),
+        *studies(
+            [name for name in BOTH_WAYS if not only or name in only], sorted({20, 200} & {*sizes}), "gain", trials
+        ),
     ]
     cells: list[Cell] = []
     for study in wanted:
-        folder = results / study.id.replace(" ", "-").replace(",", "")
-        outcome = read_results(run_study(study, folder, workers=workers))
+        outcome = read_results(run_study(study, folder_of(results, study), workers=workers))
         for n in study.sizes:
             cells.append(cell(outcome, n))
             typer.echo(cells[-1].line(), err=True)

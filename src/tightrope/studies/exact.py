@@ -15,10 +15,10 @@ from tightrope.domains import Domain, small
 from tightrope.estimators import IS, TDR
 from tightrope.io.write import replace_file
 from tightrope.models import GivenValues
-from tightrope.studies.advice import CORE, GAINS, Named
 from tightrope.studies.pages.exact import TITLE, render
 from tightrope.studies.pages.sections import with_section
-from tightrope.studies.runner import run_study
+from tightrope.studies.problems import BOTH_WAYS, CORE, Named
+from tightrope.studies.runner import folder_of, run_study
 from tightrope.studies.study import Method, Study
 from tightrope.studies.summary import Line, read_results, summarize_results
 
@@ -47,7 +47,7 @@ def error_studies() -> Iterator[Study]:
     """Value and gain, both sides, on all small problems and their reversals."""
     abouts: tuple[About, ...] = ("value", "gain")
     for about in abouts:
-        for name in GAINS:
+        for name in BOTH_WAYS:
             yield Study(
                 id=f"exact-{about}-{name}", domain=Named(name), sizes=SIZES, trials=TRIALS, methods=right_and_wild,
                 sides=("lower", "upper"), about_what=about, seed=20261116,
@@ -71,8 +71,7 @@ def main(
     """Measure the exact bound on tethered values and write its section of the page of error rates."""
     lines: dict[str, list[tuple[About, Line]]] = {"tight": [], "exact": []}
     for study in (*tightness_studies(), *error_studies()):
-        folder = results / study.id.replace(" ", "-").replace(",", "")
-        outcome = read_results(run_study(study, folder, workers=workers))
+        outcome = read_results(run_study(study, folder_of(results, study), workers=workers))
         about = study.about_what
         lines[study.id.partition("-")[0]] += [(about, line) for line in summarize_results(outcome)]
     text = with_section(

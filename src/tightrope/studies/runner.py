@@ -73,6 +73,11 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
     return folder / RESULTS
 
 
+def folder_of(results: Path, study: Study) -> Path:
+    """Where a study among several keeps its results."""
+    return results / study.id.replace(",", "").replace(" ", "-")
+
+
 def _check_sendable(study: Study) -> None:
     try:
         pickle.dumps(study)

@@ -73,6 +73,7 @@ class Study:
     advice: bool = False  # also lines for the bound that ``evaluate`` recommends and for the exact one beside it
     about: str = ""
     about_what: About = "value"  # or the gain over the behaviour policy
+    behavior: str = "logged"  # or how to estimate the behaviour policy; the logged probabilities are then not seen
 
     def __post_init__(self) -> None:
         if not self.sizes or any(not isinstance(n, int) or n < 1 for n in self.sizes):
@@ -110,6 +111,7 @@ class Study:
                 "seed": self.seed,
                 "advice": self.advice,
                 "about": self.about_what,
+                "behavior": self.behavior,
                 "versions": {name: version(name) for name in _LIBRARIES} | {"python": python_version()},
                 "sources": package_digest(),
             }

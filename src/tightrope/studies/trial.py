@@ -13,6 +13,7 @@ from tightrope.base.errors import TightropeError
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound, Side
 from tightrope.base.warnings import codes_of
+from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import method as find_bound
 from tightrope.estimators import Estimator
 from tightrope.estimators.gain import gain
@@ -76,8 +77,11 @@ def run_trial(study: Study, trial: Trial) -> Outcome:
         confidence=study.confidence, n_resamples=study.n_resamples, max_ratio=domain.max_ratio, seed=weights
     )
     due = [one for one in methods if one.runs(trial.n, trial.number)]
+    if study.behavior != "logged":
+        logs = replace(logs, behavior_log_probs=None, behavior=None)
     # Logs without states hold the candidate's probabilities instead.
-    problem = Problem(logs, None if logs.states is None else domain.candidate)
+    candidate = None if logs.states is None else domain.candidate
+    problem = Problem(logs, candidate, find_behavior(study.behavior, logs))
     rows: list[Row] = []
     for side in study.sides if due or study.advice else ():
         rows += _rows(due, side, _results(problem, due, side, settings, study.about_what))

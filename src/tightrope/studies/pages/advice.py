@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.studies.pages.coverage import clopper_pearson
-from tightrope.studies.summary import AGAINST, Results, is_wrong
+from tightrope.studies.summary import AGAINST, Results, clopper_pearson, is_wrong
 
 Anything = npt.NDArray[Any]
 TITLE = "The recommended bound"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tightrope.base.records import About
-from tightrope.studies.pages.coverage import clopper_pearson
-from tightrope.studies.summary import Line
+from tightrope.studies.summary import Line, clopper_pearson
 
 TITLE = "The exact bound on tethered values"
 Lines = Sequence[tuple[About, Line]]
