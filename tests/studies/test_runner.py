@@ -112,6 +112,8 @@ def test_the_bound_that_is_advised_has_a_line_of_its_own():
             lines = {row.side: row.value for row in rows if (row.label, row.bound) == ("advice", name)}
             assert all(lines[side] == value for side, value in believed.items())
             assert set(lines) == {"lower", "upper"}
+            silent = {side: value for side, value in lines.items() if side not in believed and name == "believed"}
+            assert silent == {side: {"lower": -np.inf, "upper": np.inf}[side] for side in silent}
             answered += len(believed)
     assert answered
 
