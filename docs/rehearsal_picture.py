@@ -1,4 +1,4 @@
-"""Draws docs/rehearsal.svg: how often each bound errs on logs simulated from a model of the logs."""
+"""Draws docs/rehearsal.svg: how often each bound errs on simulated logs."""
 
 from __future__ import annotations
 
