@@ -8,6 +8,7 @@ import typer
 
 import tightrope
 from tightrope.cli.domains import demo, truth
+from tightrope.cli.log import log
 from tightrope.cli.logs import evaluate, inspect
 from tightrope.cli.shared import BAD_INPUT, EXITS, NO_ANSWER
 from tightrope.cli.studies import coverage, reproduce
@@ -21,7 +22,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (evaluate, inspect, demo, coverage, reproduce, truth):
+for command in (evaluate, inspect, log, demo, coverage, reproduce, truth):
     app.command(epilog=EXITS)(command)
 
 

@@ -12,6 +12,7 @@ from tightrope.cli.options import (
     BehaviorOption,
     ColumnOption,
     Confidence,
+    Deterministic,
     Discount,
     Epsilon,
     Horizon,
@@ -28,12 +29,12 @@ from tightrope.cli.options import (
     SeedOption,
     Sigma,
 )
+from tightrope.cli.policies import form, named_policy
 from tightrope.cli.shared import errors, leave, progress_bar, show
 from tightrope.cli.terminal import console, say
 
 if TYPE_CHECKING:
     from tightrope.base.dataset import TrajectoryDataset
-    from tightrope.base.policy import Policy
     from tightrope.report.evaluation import Evaluation
 
 
@@ -43,6 +44,7 @@ def evaluate(
     policy_class: PolicyClass = None,
     epsilon: Epsilon = None,
     sigma: Sigma = None,
+    deterministic: Deterministic = False,
     onnx_output: OnnxOutput = None,
     estimator: Annotated[
         list[str] | None, typer.Option(help="is, pdis, wis, pdwis, mb, dr, wdr; repeat for several.")
@@ -61,7 +63,7 @@ def evaluate(
     side: Annotated[Literal["lower", "upper", "both"], typer.Option(help="Which bounds.")] = "lower",
     strict: Annotated[bool, typer.Option("--strict", help="Believe exact bounds only.")] = False,
     confidence: Confidence = 0.95,
-    discount: Discount = 1.0,
+    discount: Discount = None,
     horizon: Horizon = None,
     reward_range: RewardRange = None,
     return_range: ReturnRange = None,
@@ -94,7 +96,7 @@ def evaluate(
 
         if report is not None:
             check_writable(report)
-        candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
+        candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         with progress_bar("resampling") as progress:
@@ -115,8 +117,10 @@ def evaluate(
                 baseline=baseline,
                 progress=progress,
             )
-        result = _with_origin(result, logs)
+        result = _with_origin(result, logs, form(policy, epsilon, sigma, deterministic))
     show(result, json)  # before the report is written: a full disk must not cost the answer
+    if candidate is not None and not json:
+        say(f"Evaluated: {form(policy, epsilon, sigma, deterministic)}.")
     if report is not None:
         with errors():
             result.to_html(report)
@@ -129,9 +133,10 @@ def inspect(
     policy_class: PolicyClass = None,
     epsilon: Epsilon = None,
     sigma: Sigma = None,
+    deterministic: Deterministic = False,
     onnx_output: OnnxOutput = None,
     behavior: BehaviorOption = "logged",
-    discount: Discount = 1.0,
+    discount: Discount = None,
     horizon: Horizon = None,
     reward_range: RewardRange = None,
     return_range: ReturnRange = None,
@@ -149,7 +154,7 @@ def inspect(
         from tightrope.evaluation.behavior_check import check_behavior
         from tightrope.evaluation.overlap import overlap, summarize
 
-        candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
+        candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
         summary = summarize(dataset)
         has_candidate = candidate is not None or dataset.eval_log_probs is not None
@@ -168,22 +173,23 @@ def inspect(
     console().print(summary_table(summary, overlaps, check))
 
 
-def _with_origin(result: Evaluation, logs: Path) -> Evaluation:
-    """The result, with the command as it was typed and the file that it read."""
+def _with_origin(result: Evaluation, logs: Path, policy: str) -> Evaluation:
+    """The result, with the command as it was typed, the file that it read, and the form of the policy."""
     import shlex
     from dataclasses import replace
 
+    from tightrope.base.errors import visible
     from tightrope.evaluation.provenance import with_origin
 
     assert result.provenance is not None
     command = shlex.join(["tightrope", *sys.argv[1:]])
-    return replace(result, provenance=with_origin(result.provenance, command, logs))
+    return replace(result, provenance=replace(with_origin(result.provenance, command, logs), policy=visible(policy)))
 
 
 def _load(
     logs: Path,
     policy: str | None,
-    discount: float,
+    discount: float | None,
     horizon: int | None,
     reward_range: tuple[float, float] | None,
     return_range: tuple[float, float] | None,
@@ -205,37 +211,6 @@ def _load(
         eval_column=policy if policy is not None and is_column(policy) else None,
         columns=_column_map(column or []),
         one_step=True if one_step else None,
-    )
-
-
-def _candidate(
-    policy: str | None,
-    policy_class: str | None,
-    epsilon: float | None,
-    sigma: list[float] | None,
-    onnx_output: str | None,
-) -> Policy | None:
-    """The candidate, unless it is a column of the logs."""
-    from tightrope.adapters import load_policy
-    from tightrope.adapters.load import is_column
-    from tightrope.adapters.pickled import runs_code
-    from tightrope.base.errors import PolicyError
-
-    if policy is None or is_column(policy):
-        if (epsilon, sigma, policy_class, onnx_output) != (None, None, None, None):
-            raise PolicyError(
-                "--epsilon, --sigma, --policy-class and --onnx-output need a policy in a file or module; a column of "
-                "the logs already holds the probabilities"
-            )
-        return None
-    if runs_code(policy):
-        say(f"policy: loading {policy} runs the code in it; name only files whose maker you trust", err=True)
-    return load_policy(
-        policy,
-        epsilon=epsilon,
-        sigma=sigma[0] if sigma and len(sigma) == 1 else sigma,
-        policy_class=policy_class,
-        onnx_output=onnx_output,
     )
 
 

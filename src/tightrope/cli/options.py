@@ -26,12 +26,20 @@ PolicyClass = Annotated[
     typer.Option(help="The class of a .zip policy (PPO, A2C, SAC, TD3, DDPG, DQN), if unclear."),
 ]
 Epsilon = Annotated[
-    float | None, typer.Option(help="The candidate acts at random with this probability (discrete actions).")
+    float | None, typer.Option(help="The policy acts at random with this probability (discrete actions).")
 ]
 Sigma = Annotated[
     list[float] | None,
     typer.Option(
-        help="The candidate adds normal noise of this standard deviation (continuous actions); repeat per component."
+        help="The policy adds normal noise of this standard deviation (continuous actions); repeat per component."
+    ),
+]
+Deterministic = Annotated[
+    bool,
+    typer.Option(
+        "--deterministic",
+        help="The greedy form of the policy: its most probable action, or its action without the noise. --epsilon and "
+        "--sigma then add theirs.",
     ),
 ]
 OnnxOutput = Annotated[
@@ -44,8 +52,13 @@ BehaviorOption = Annotated[
         "gaussian, or module:object (a behaviour model or a classifier)."
     ),
 ]
-Discount = Annotated[float, typer.Option(help="γ, the factor by which a reward one step later counts less.")]
-Horizon = Annotated[int | None, typer.Option(help="How many steps count. Default: the longest episode.")]
+Discount = Annotated[
+    float | None,
+    typer.Option(help="γ, the factor by which a reward one step later counts less. Default: as the file says, or 1."),
+]
+Horizon = Annotated[
+    int | None, typer.Option(help="How many steps count. Default: as the file says, or the longest episode.")
+]
 RewardRange = Annotated[
     tuple[float, float] | None, typer.Option(help="Lowest and highest possible reward of a step (may be -inf, inf).")
 ]
