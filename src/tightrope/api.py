@@ -53,6 +53,7 @@ def statistic(
     estimator: str | Estimator = DEFAULT_ESTIMATOR,
     model: str | Model = "auto",
     behavior: Any = "logged",
+    max_step_ratio: float | None = None,
 ) -> FittedStatistic:
     """The estimator as a function of episode weights: an array of shape (..., n) gives one of shape (...,).
 
@@ -67,7 +68,7 @@ def statistic(
     True
     """
     with failing():
-        return find_estimator(estimator, model=model)(_problem(dataset, policy, behavior))
+        return find_estimator(estimator, model=model)(_problem(dataset, policy, behavior, max_step_ratio))
 
 
 @suggests_keywords
@@ -79,6 +80,7 @@ def estimate(
     estimator: str | Estimator = DEFAULT_ESTIMATOR,
     model: str | Model = "auto",
     behavior: Any = "logged",
+    max_step_ratio: float | None = None,
 ) -> float:
     """The point estimate of the candidate's value, without a bound: it may be far too high.
 
@@ -90,7 +92,9 @@ def estimate(
     -10.8
     """
     with failing():
-        return statistic(dataset, policy, estimator=estimator, model=model, behavior=behavior).estimate
+        return statistic(
+            dataset, policy, estimator=estimator, model=model, behavior=behavior, max_step_ratio=max_step_ratio
+        ).estimate
 
 
 @suggests_keywords
@@ -106,6 +110,7 @@ def lower_bound(
     seed: Seed = 0,
     resampling: str | WeightScheme = "multinomial",
     max_ratio: float | None = None,
+    max_step_ratio: float | None = None,
     behavior: Any = "logged",
     precision: Precision = "float64",
     progress: Progress | None = None,
@@ -122,6 +127,8 @@ def lower_bound(
     - ``resampling``: "multinomial", "bayesian", "poisson", "model" (MB with a tabular model), or an object such as
       ``Multinomial(size=m)``.
     - ``max_ratio``: a number that no cumulative importance ratio exceeds; hoeffding and empirical-bernstein need it.
+    - ``max_step_ratio``: a number that no action's ratio exceeds at any step, logged or not; tdr's exact bounds need it
+      where the behaviour policy itself is not known.
     - ``behavior``: "logged", or how to estimate the behaviour policy: "auto", "tabular", "logistic", "gaussian", an
       object of ``tightrope.behaviors``, or a classifier.
     - ``precision``: "float64", or "float32", which is faster on wide problems and loses under 1e-4 standard errors.
@@ -135,7 +142,7 @@ def lower_bound(
     value ≥ -18.3435 with confidence 0.95 (exact; IS, anderson; estimate -8.72656)
     """
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
-    return _one(dataset, policy, "lower", estimator, method, model, settings)
+    return _one(dataset, policy, "lower", estimator, method, model, settings, max_step_ratio)
 
 
 @suggests_keywords
@@ -151,6 +158,7 @@ def upper_bound(
     seed: Seed = 0,
     resampling: str | WeightScheme = "multinomial",
     max_ratio: float | None = None,
+    max_step_ratio: float | None = None,
     behavior: Any = "logged",
     precision: Precision = "float64",
     progress: Progress | None = None,
@@ -167,7 +175,7 @@ def upper_bound(
     value ≤ -8.08933 with confidence 0.95 (exact; IS, anderson; estimate -10.953)
     """
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
-    return _one(dataset, policy, "upper", estimator, method, model, settings)
+    return _one(dataset, policy, "upper", estimator, method, model, settings, max_step_ratio)
 
 
 @suggests_keywords
@@ -183,6 +191,7 @@ def interval(
     seed: Seed = 0,
     resampling: str | WeightScheme = "multinomial",
     max_ratio: float | None = None,
+    max_step_ratio: float | None = None,
     behavior: Any = "logged",
     precision: Precision = "float64",
     progress: Progress | None = None,
@@ -201,7 +210,9 @@ def interval(
     """
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
     one_sided = replace(settings, confidence=(1 + settings.confidence) / 2)
-    low, high = (_one(dataset, policy, side, estimator, method, model, one_sided) for side in ("lower", "upper"))
+    low, high = (
+        _one(dataset, policy, side, estimator, method, model, one_sided, max_step_ratio) for side in ("lower", "upper")
+    )
     return Interval(low, high, settings.confidence)
 
 
@@ -224,6 +235,7 @@ def evaluate(
     seed: Seed = 0,
     resampling: str | WeightScheme = "multinomial",
     max_ratio: float | None = None,
+    max_step_ratio: float | None = None,
     behavior: Any = "logged",
     precision: Precision = "float64",
     progress: Progress | None = None,
@@ -267,7 +279,7 @@ def evaluate(
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
     sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
     with failing():
-        problem = _problem(dataset, policy, settings.behavior)
+        problem = _problem(dataset, policy, settings.behavior, max_step_ratio)
         cases = cases_of(problem, sides, settings)
     pairs = _pairs(problem, estimators, methods, model)
     computed = compute(cases, pairs, about="value" if baseline is None else "gain")
@@ -351,9 +363,9 @@ def _advising(function: Callable[P, Evaluation]) -> Callable[P, Advice]:
 advise = _advising(evaluate)
 
 
-def _problem(dataset: TrajectoryDataset, policy: Any, behavior: Any) -> Problem:
+def _problem(dataset: TrajectoryDataset, policy: Any, behavior: Any, max_step_ratio: float | None) -> Problem:
     """The problem to solve, with the logged behaviour policy or one that is estimated from the logs."""
-    problem = Problem(dataset, policy)
+    problem = Problem(dataset, policy, max_step_ratio=max_step_ratio)
     check_size("reward", dataset.rewards, dataset.where)
     chosen = find_behavior(behavior, dataset)
     if chosen is not None:
@@ -371,13 +383,14 @@ def _one(
     method: str | Method | None,
     model: str | Model,
     settings: Settings,
+    max_step_ratio: float | None,
 ) -> Bound:
     pair = (
         find_estimator(DEFAULT_ESTIMATOR if estimator is None else estimator, model=model),
         find_method(DEFAULT_METHOD if method is None else method),
     )
     with failing():
-        (case,) = cases_of(_problem(dataset, policy, settings.behavior), [side], settings)
+        (case,) = cases_of(_problem(dataset, policy, settings.behavior, max_step_ratio), [side], settings)
         if estimator is None and method is None:
             return _question(case, model).bound(side)
         (result,) = answers_of(case, [pair])

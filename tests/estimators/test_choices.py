@@ -11,7 +11,7 @@ import tightrope
 from tests.estimators.test_tethered import DECLARED, EPISODES, GUESS, NEW, OLD, golden
 from tests.laws.laws import logs
 from tightrope import GaussianPolicy
-from tightrope.base.errors import BoundError
+from tightrope.base.errors import BoundError, DataError
 from tightrope.base.problem import Problem
 from tightrope.estimators import TDR
 from tightrope.estimators.choices import choices
@@ -23,15 +23,21 @@ def bare(**more):
 
 
 def test_a_declared_ceiling_serves_where_no_policy_is_known():
-    assert choices(bare(), 2.0, exact=True).reach.tolist() == [[2.0]] * 3
-    assert tightrope.lower_bound(bare().dataset, estimator=TDR("none", max_step_ratio=2.0), method="betting").value >= 0
+    assert choices(replace(bare(), max_step_ratio=2.0), exact=True).reach.tolist() == [[2.0]] * 3
+    assert tightrope.lower_bound(bare().dataset, estimator="tdr", method="betting", max_step_ratio=2.0).value >= 0
 
 
 def test_a_ceiling_that_the_logs_exceed_is_refused():
     with pytest.raises(BoundError, match=r"episode 0, step 0 has an importance ratio of 2, above 1\.5"):
-        TDR("none", max_step_ratio=1.5).sequential_values(bare())
+        TDR("none").sequential_values(replace(bare(), max_step_ratio=1.5))
     with pytest.raises(BoundError, match=r"episode 0, step 0"):  # known policies do not make it right
-        TDR(max_step_ratio=1.5).sequential_values(golden())
+        TDR().sequential_values(replace(golden(), max_step_ratio=1.5))
+
+
+@pytest.mark.parametrize("given", [0.9, np.inf, np.nan, "2"])
+def test_a_ceiling_must_be_a_finite_number_of_at_least_one(given):
+    with pytest.raises(DataError, match="max_step_ratio must be a finite number of at least 1"):
+        tightrope.estimate(bare().dataset, estimator="tdr", max_step_ratio=given)
 
 
 def test_without_any_ceiling_nothing_is_exact():
@@ -65,7 +71,7 @@ def test_the_ceiling_of_normal_policies_is_the_largest_ratio_there_is(dimensions
         actions=actions, behavior=old, behavior_log_probs=old.log_prob(states, actions, np.zeros(4, dtype=int)),
         reward_range=(-1.0, 1.0),
     )  # fmt: skip
-    reach = choices(Problem(data, new), None, exact=True).reach[:, 0]
+    reach = choices(Problem(data, new), exact=True).reach[:, 0]
     axis = np.linspace(-8, 8, 3201 if k == 1 else 401)
     grid = np.stack([part.ravel() for part in np.meshgrid(*[axis] * k)], axis=1)
     for state, most in zip(states, reach, strict=True):

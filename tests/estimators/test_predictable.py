@@ -37,7 +37,7 @@ LEARNING = {
     "none": TDR("none"),
     "given": TDR(GivenValues(np.random.default_rng(2).normal(size=(HORIZON, STATES, ACTIONS)))),
     "gain": gain(TDR("tabular")),
-    "ratios": TDR("tabular", max_step_ratio=1e3),  # without the behaviour policy: values of states, not of actions
+    "ratios": TDR("tabular"),  # without the behaviour policy: values of states, not of actions
 }
 
 
@@ -52,7 +52,8 @@ def episode(rng, states, size) -> Episode:
 
 
 def problem_of(episodes, kind, *, known=True) -> Problem:
-    return Problem(logs(episodes, horizon=HORIZON, behavior=OLD if known else None, **DECLARED[kind]), NEW)
+    data = logs(episodes, horizon=HORIZON, behavior=OLD if known else None, **DECLARED[kind])
+    return Problem(data, NEW, max_step_ratio=None if known else 1e3)
 
 
 def pair_of_logs(order, place: int) -> tuple[list[Episode], list[Episode]]:

@@ -148,11 +148,12 @@ def _whole(question: Question, key: Key, folder: Path) -> Any:
             {"estimators": list(question.estimators), "methods": list(question.methods)} if len(key.method) > 3 else {}
         )
         result = tightrope.evaluate(data, dress.policy, baseline="behavior", **asked, **asking.options(question))
-        each = question.changed(sides=("lower", "upper"), estimators=tuple({b.estimator for b in result.bounds}))
-        each = each.changed(methods=tuple({b.method for b in result.bounds} - {"robust"}))
+        both = (*result.bounds, *result.gains)
+        each = question.changed(sides=("lower", "upper"), estimators=tuple({b.estimator for b in both}))
+        each = each.changed(methods=tuple({b.method for b in both} - {"robust"}))
         bounds = asking.values(data, dress.policy, each)[1]
         found = bounds | asking.gains(data, dress.policy, each)
-        for bound in (*result.bounds, *result.gains):
+        for bound in both:
             place = Key(bound.about, bound.side, bound.estimator, bound.method)
             if found[place] != bound:
                 say(f"{place}: {bound} in the whole, {found[place]} asked for")

@@ -111,7 +111,7 @@ def random_question(rng: Rng) -> Question:
         behavior, candidate, episodes = make(rng, n, horizon, discount)
         if rng.random() < 0.01 or _overlaps(episodes, horizon):
             break
-    episodes = with_rewards(rng, episodes)
+    episodes = _within_floats(with_rewards(rng, episodes), horizon)
     declared = bool(rng.random() < 0.85)
     if rng.random() < 0.06:
         episodes = _cut_off(rng, episodes)
@@ -135,6 +135,15 @@ def random_question(rng: Rng) -> Question:
         return question
     names = tuple(name for name in question.estimators if name not in ("dr", "wdr"))
     return question.changed(estimated=True, estimators=names)
+
+
+def _within_floats(episodes: list[Episode], horizon: int) -> list[Episode]:
+    """Rewards as they are; their signs where a loop's products of them with the smallest ratio would underflow."""
+    ratios = [ratio for e in episodes for t in range(horizon) if (ratio := e.ratio(t)) > 0]
+    sizes = [abs(r) for e in episodes for r in e.rewards if r]
+    if not ratios or not sizes or min(ratios) * min(sizes) > 1e-270:
+        return episodes
+    return [replace(e, rewards=[float(np.sign(r)) for r in e.rewards]) for e in episodes]
 
 
 def _asked(rng: Rng, kind: str, n: int) -> tuple[Any, ...]:

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+import tightrope
 from tightrope.base.errors import BoundError
-from tightrope.base.problem import Problem
 from tightrope.bounds import CUT, METHODS, PROCESS_METHODS, BootstrapBound, ExactBound, Percentile, Robust
 from tightrope.bounds.base import highest, lowest, rank
 from tightrope.domains import small
@@ -371,29 +371,31 @@ def test_exact_mutant_is_caught(mutant, law):
 
 
 def law_process(method):
-    """Number, order of the sides, price of confidence, and the declared range."""
-    made = small("clinic")
-    for n, seed in ((3, 0), (30, 1), (5000, 2)):
-        problem = Problem(made.logs(n, rng=np.random.default_rng(seed)), made.candidate)
-        low, high = problem.dataset.value_range
+    """Number, order of the sides, price of confidence, and the declared range, as users get them."""
+    made, levels = small("clinic"), (0.8, 0.95, 0.99)
+    calls = {"lower": tightrope.lower_bound, "upper": tightrope.upper_bound}
+    for n, seed in ((5, 0), (30, 1), (2000, 2)):
+        logs = made.logs(n, rng=np.random.default_rng(seed))
+        low, high = logs.value_range
         bounds = {
-            (side, level): method.bound(problem, confidence=level, side=side)
-            for side in ("lower", "upper")
-            for level in (0.6, 0.95, 0.999)
+            (side, level): call(logs, made.candidate, estimator=method.of, method=method, confidence=level)
+            for side, call in calls.items()
+            for level in levels
         }
-        assert all(low <= bound.value <= high for bound in bounds.values())
-        for level in (0.6, 0.95, 0.999):
+        assert not any(np.isnan(bound.value) for bound in bounds.values())
+        assert all(low <= bound.value <= high for bound in bounds.values() if bound.guarantee == "exact")
+        for level in levels:
             lower, upper = bounds["lower", level], bounds["upper", level]
             assert lower.value <= lower.estimate
             assert upper.estimate <= upper.value
             assert lower.value <= upper.value
         for sign, side in ((1.0, "lower"), (-1.0, "upper")):
-            values = [sign * bounds[side, level].value for level in (0.999, 0.95, 0.6)]
+            values = [sign * bounds[side, level].value for level in reversed(levels)]
             assert all(low <= high + 1e-12 for low, high in pairwise(values)), values
-        if n == 5000:  # enough that more confidence has a price
-            assert bounds["lower", 0.999].value < bounds["lower", 0.6].value
-            assert bounds["upper", 0.999].value > bounds["upper", 0.6].value
-        assert {bound.confidence for bound in bounds.values()} == {0.6, 0.95, 0.999}
+        if n == 2000:  # enough that more confidence has a price
+            assert bounds["lower", 0.99].value < bounds["lower", 0.8].value
+            assert bounds["upper", 0.99].value > bounds["upper", 0.8].value
+        assert {bound.confidence for bound in bounds.values()} == set(levels)
 
 
 @pytest.mark.parametrize("name", PROCESS_METHODS)
@@ -404,16 +406,16 @@ def test_process_law(name):
 class Swapped(Robust):
     """The other side."""
 
-    def bound(self, problem, *, confidence, side):
+    def bound(self, problem, *, confidence, side, seed, about):
         other = "upper" if side == "lower" else "lower"
-        return replace(super().bound(problem, confidence=confidence, side=other), side=side)
+        return replace(super().bound(problem, confidence=confidence, side=other, seed=seed, about=about), side=side)
 
 
 class Inverted(Robust):
     """δ where the confidence is meant."""
 
-    def bound(self, problem, *, confidence, side):
-        made = super().bound(problem, confidence=1 - confidence, side=side)
+    def bound(self, problem, *, confidence, side, seed, about):
+        made = super().bound(problem, confidence=1 - confidence, side=side, seed=seed, about=about)
         return replace(made, confidence=confidence)
 
 

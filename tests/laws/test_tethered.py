@@ -53,8 +53,8 @@ def tables(mdp: Mdp) -> dict[str, np.ndarray]:
     }
 
 
-def game_of(problem: Problem, model, anchor: str, **more):
-    return TDR(model, **more).anchored(anchor).sequential_values(problem)
+def game_of(problem: Problem, model, anchor: str):
+    return TDR(model).anchored(anchor).sequential_values(problem)
 
 
 def told(game, tethers=TETHERS, taught=()) -> np.ndarray:
@@ -111,7 +111,7 @@ def test_enumeration_with_logged_ratios_alone(mdp, anchor):
     bare = replace(problem.dataset, states=None, actions=None, behavior=None)
     most = float(np.exp(bare.eval_log_probs - bare.behavior_log_probs).max())
     for ceiling in (most, 3 * most):
-        game = game_of(Problem(bare), "none", anchor, max_step_ratio=ceiling)
+        game = game_of(Problem(bare, max_step_ratio=ceiling), "none", anchor)
         law_unbiased(game, probs, mdp.value(mdp.candidate), np.arange(0, len(probs), 3))
 
 
@@ -230,8 +230,8 @@ def test_slow_definition_without_policies(seed, anchor):
                  (episodes[i] for i in taught) if len(e.rewards) > t]  # fmt: skip
         return sign * sum(later) / len(later)
 
-    problem = Problem(bare)
-    found = told(game_of(problem, "none", anchor, max_step_ratio=most), TETHERS[:-1], taught)
+    problem = Problem(bare, max_step_ratio=most)
+    found = told(game_of(problem, "none", anchor), TETHERS[:-1], taught)
     for e, row in zip(episodes, found, strict=True):
         turned = replace(e, rewards=[sign * r for r in e.rewards])
         for tether, x in zip(TETHERS[:-1], row, strict=True):

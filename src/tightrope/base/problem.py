@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tightrope.base.behavior import BehaviorModel, Fits
+from tightrope.base.checks import is_number
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.policy import as_policy, resolved
@@ -25,11 +26,19 @@ class Problem:
     dataset: TrajectoryDataset
     policy: Any = None  # None: the logged eval_prob column
     behavior: BehaviorModel | None = None  # how to estimate the behaviour policy; None: as logged
+    max_step_ratio: float | None = None  # declared: no action's ratio can exceed it at any step, logged or not
 
     def __post_init__(self) -> None:
         if not isinstance(self.dataset, TrajectoryDataset):
             kind = type(self.dataset).__name__
             raise DataError(f"dataset must be a TrajectoryDataset, as tightrope.read(...) makes it; got type {kind}")
+        if self.max_step_ratio is not None and not (
+            is_number(self.max_step_ratio) and 1 <= self.max_step_ratio < np.inf
+        ):
+            raise DataError(
+                f"max_step_ratio must be a finite number of at least 1, because ratios average to 1, or None; got "
+                f"{self.max_step_ratio!r}"
+            )
         if self.policy is not None:
             known = resolved(as_policy(self.policy), self.dataset.states, self.dataset.times)
             object.__setattr__(self, "policy", known)

@@ -47,7 +47,7 @@ def evaluate(
     deterministic: Deterministic = False,
     onnx_output: OnnxOutput = None,
     estimator: Annotated[
-        list[str] | None, typer.Option(help="is, pdis, wis, pdwis, mb, dr, wdr; repeat for several.")
+        list[str] | None, typer.Option(help="is, pdis, wis, pdwis, mb, dr, wdr, tdr; repeat for several.")
     ] = None,
     method: Annotated[
         list[str] | None,
@@ -70,6 +70,15 @@ def evaluate(
     max_ratio: Annotated[
         float | None,
         typer.Option(help="No cumulative importance ratio can exceed this (hoeffding, empirical-bernstein)."),
+    ] = None,
+    max_step_ratio: Annotated[
+        float | None,
+        typer.Option(
+            help="No action's importance ratio can exceed this at any step, logged or not (tdr with betting)."
+        ),
+    ] = None,
+    behavior_policy: Annotated[
+        str | None, typer.Option(help="The policy that made the logs, as --policy takes it, for tdr's exact bounds.")
     ] = None,
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
@@ -97,7 +106,9 @@ def evaluate(
         if report is not None:
             check_writable(report)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
-        dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
+        dataset = _load(
+            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy
+        )
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         with progress_bar("resampling") as progress:
             result = tightrope.evaluate(
@@ -113,6 +124,7 @@ def evaluate(
                 n_resamples=n_resamples,
                 seed=seed,
                 max_ratio=max_ratio,
+                max_step_ratio=max_step_ratio,
                 threshold=threshold,
                 baseline=baseline,
                 progress=progress,
@@ -196,8 +208,10 @@ def _load(
     incomplete: Literal["error", "terminate", "drop"],
     column: list[str] | None,
     one_step: bool,
+    behavior_policy: str | None = None,
 ) -> TrajectoryDataset:
     """The logs, with the candidate's probabilities where it is one of their columns."""
+    from tightrope.adapters import load_policy
     from tightrope.adapters.load import is_column
     from tightrope.io import read
 
@@ -211,6 +225,7 @@ def _load(
         eval_column=policy if policy is not None and is_column(policy) else None,
         columns=_column_map(column or []),
         one_step=True if one_step else None,
+        behavior=None if behavior_policy is None else load_policy(behavior_policy),
     )
 
 

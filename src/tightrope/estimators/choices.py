@@ -34,13 +34,14 @@ class Choices:
         return int(self.probs.shape[1]) > 1
 
 
-def choices(problem: Problem, max_step_ratio: float | None, *, exact: bool) -> Choices:
+def choices(problem: Problem, *, exact: bool) -> Choices:
     """What could have been done; ``exact`` refuses where no ceiling of the step ratio is known or declared."""
     ratios = step_ratios(problem)
     made = _listed(problem, ratios) or _gaussian(problem, ratios)
-    if max_step_ratio is not None:
-        _check(problem, ratios, np.full(len(ratios), max_step_ratio), "max_step_ratio is exceeded")
-        made = made or _one(ratios, np.full(len(ratios), max_step_ratio))
+    if problem.max_step_ratio is not None:
+        declared = np.full(len(ratios), problem.max_step_ratio)
+        _check(problem, ratios, declared, "max_step_ratio is exceeded")
+        made = made or _one(ratios, declared)
     if made is None and not exact:
         made = _one(ratios, np.full(len(ratios), max(1.0, float(ratios.max()))))
     if made is None:

@@ -42,8 +42,8 @@ class TDR(SequentialEstimator):
 
     ``tether`` is C as a multiple of the mean of return − floor; None chooses it from the data, and exact bounds always
     choose it themselves. With ``model="none"`` the guess is the mean return still to come at each time, which needs no
-    states. ``max_step_ratio`` says of every action that the candidate could take, logged or not, that its ratio is no
-    larger: none that the behaviour policy never takes.
+    states. Where the behaviour policy itself is not known, the problem's ``max_step_ratio`` says how large a step's
+    ratio can be.
     """
 
     name: ClassVar[str] = "tdr"
@@ -51,7 +51,6 @@ class TDR(SequentialEstimator):
     model: str | Model = "auto"
     folds: int = 5
     tether: float | None = None
-    max_step_ratio: float | None = None  # declared, where the behaviour policy itself is not known
     anchor: Anchor = "low"
 
     def __post_init__(self) -> None:
@@ -59,10 +58,6 @@ class TDR(SequentialEstimator):
             raise TightropeError(f"folds is {self.folds}; cross-fitting needs at least 2")
         if self.tether is not None and not self.tether >= 0:
             raise TightropeError(f"tether is {self.tether!r}; give a number ≥ 0, or None to choose it from the data")
-        if self.max_step_ratio is not None and not 1 <= self.max_step_ratio < np.inf:
-            raise TightropeError(
-                f"max_step_ratio is {self.max_step_ratio!r}; ratios average to 1, so give a finite number ≥ 1"
-            )
 
     @property
     def corrects_model(self) -> bool:
@@ -124,7 +119,7 @@ class TDR(SequentialEstimator):
                 f"tdr counts from the {end} of the return, which must be declared: reward_range or return_range "
                 "(--reward-range, --return-range); dr does without"
             )
-        known = choices(problem, self.max_step_ratio, exact=exact)
+        known = choices(problem, exact=exact)
         return TetheredValues(self, data, known, guesses(self.model, problem, self.anchor, known, exact=exact), exact)
 
 

@@ -142,7 +142,7 @@ TOPIC = Topic(
         Mutant(
             "a declared ceiling of the step ratio is not held against the logs",
             "choices",
-            "_check(problem, ratios, np.full(len(ratios), max_step_ratio), 'max_step_ratio is exceeded')",
+            "_check(problem, ratios, declared, 'max_step_ratio is exceeded')",
             "pass",
             "test_a_ceiling_that_the_logs_exceed_is_refused",
         ),
