@@ -10,7 +10,7 @@ import tightrope
 from tightrope.cli.domains import demo, truth
 from tightrope.cli.log import log
 from tightrope.cli.logs import evaluate, inspect
-from tightrope.cli.shared import BAD_INPUT, EXITS, NO_ANSWER
+from tightrope.cli.shared import BAD_INPUT, EXITS, GATE, NO_ANSWER
 from tightrope.cli.studies import coverage, reproduce
 from tightrope.cli.terminal import Commands, say
 
@@ -23,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (evaluate, inspect, log, demo, coverage, reproduce, truth):
-    app.command(epilog=EXITS)(command)
+    app.command(epilog=GATE if command is evaluate else EXITS)(command)
 
 
 def _version(wanted: bool) -> None:

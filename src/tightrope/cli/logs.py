@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tightrope.cli.checks import check_gate, check_report
 from tightrope.cli.options import (
     BehaviorOption,
     ColumnOption,
@@ -94,17 +95,22 @@ def evaluate(
             help="Say whether the candidate is better than the policy that made the logs, by their paired difference."
         ),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Also write a report here, one HTML page.")] = None,
+    exit_code: Annotated[
+        bool,
+        typer.Option(
+            "--exit-code", help="With --threshold or --baseline: exit with 0 for yes, 4 for no, 5 for cannot tell."
+        ),
+    ] = False,
+    report: Annotated[Path | None, typer.Option(help="Also write a report here, one HTML page (.html).")] = None,
     json: Json = False,
 ) -> None:
     """Bound the candidate's value from logs of another policy, and say which bound to believe."""
     with errors():
         import tightrope
         from tightrope.adapters import load_object
-        from tightrope.io.write import check_writable
 
-        if report is not None:
-            check_writable(report)
+        check_gate(exit_code, threshold, baseline)
+        check_report(report)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         dataset = _load(
             logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy
@@ -136,7 +142,7 @@ def evaluate(
     if report is not None:
         with errors():
             result.to_html(report)
-    leave(result)
+    leave(result, by_verdict=exit_code)
 
 
 def inspect(
