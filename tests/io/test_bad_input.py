@@ -310,7 +310,7 @@ def test_path(tmp_path):
     (tmp_path / "logs.xlsx").touch()
     refused(tmp_path / "logs.xlsx", r"logs.xlsx: the name must end in \.parquet, \.pq, \.csv")
     refused(tmp_path / "none.csv", "none.csv: no such file")
-    refused(tmp_path, "a folder, not a file")
+    refused(tmp_path, r"the folder must lead to a file that ends in \.parquet, .*; it leads to none")
     refused("episode,t,reward\n" * 1000, "no such file")
 
 

@@ -191,7 +191,7 @@ def inspect(
     console().print(summary_table(summary, overlaps, check))
 
 
-def _with_origin(result: Evaluation, logs: Path, policy: str) -> Evaluation:
+def _with_origin(result: Evaluation, logs: list[str], policy: str) -> Evaluation:
     """The result, with the command as it was typed, the file that it read, and the form of the policy."""
     import shlex
     from dataclasses import replace
@@ -201,11 +201,12 @@ def _with_origin(result: Evaluation, logs: Path, policy: str) -> Evaluation:
 
     assert result.provenance is not None
     command = shlex.join(["tightrope", *sys.argv[1:]])
-    return replace(result, provenance=replace(with_origin(result.provenance, command, logs), policy=visible(policy)))
+    made = with_origin(result.provenance, command, Path(logs[0]) if len(logs) == 1 else Path(", ".join(logs)))
+    return replace(result, provenance=replace(made, policy=visible(policy)))
 
 
 def _load(
-    logs: Path,
+    logs: list[str],
     policy: str | None,
     discount: float | None,
     horizon: int | None,
@@ -222,7 +223,7 @@ def _load(
     from tightrope.io import read
 
     return read(
-        logs,
+        logs[0] if len(logs) == 1 else logs,
         discount=discount,
         horizon=horizon,
         reward_range=reward_range,

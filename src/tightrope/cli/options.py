@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 Logs = Annotated[
-    Path,
+    list[str],
     typer.Argument(
-        help="Parquet or CSV file, one row per step; a Minari dataset (minari:ID or its folder).", show_default=False
+        help="The logs, one row per step: files (.parquet, .csv, .tsv, .jsonl, .feather; text also .gz), a folder or a "
+        "pattern of them, - for stdin, an address (s3://...); or a Minari dataset (minari:ID or its folder).",
+        show_default=False,
     ),
 ]
 PolicyOption = Annotated[

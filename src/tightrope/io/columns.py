@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tightrope.base.checks import check_finite, check_labels, reads_as_number
 from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.errors import DataError
-from tightrope.io.aliases import ROLES, ColumnMap, assign, missing
+from tightrope.io.aliases import ROLES, ColumnMap, assign
 
 Values = npt.NDArray[Any]
 
@@ -39,8 +39,6 @@ class Columns:
     def of(cls, table: Any, broken: Mapping[str, str], given: ColumnMap | None = None) -> Columns:
         """The table as it is."""
         made = cls(table, broken, given or {}, assign([*table.column_names, *broken], given))
-        if made.name("reward") is None:
-            raise missing("reward", made.names)
         for role in ("episode", "t", "reward"):
             if made.name(role) is not None:
                 made.say(f"{role}: {made.name(role)!r}")

@@ -40,8 +40,10 @@ def read(
 ) -> TrajectoryDataset:
     """Read logs into a dataset, whose ``reading`` says which column was used for what.
 
-    ``source`` is a Parquet or CSV file, a pandas, polars or pyarrow table, a mapping of names to arrays (also OBP's and
-    SCOPE-RL's), a Minari dataset (``minari:ID``, its folder or the object), d3rlpy episodes or replay buffer, or a
+    ``source`` is a file (Parquet, CSV, TSV, JSON lines, Feather; text also packed as ``.gz``, ``.bz2`` or ``.zst``), a
+    folder, a pattern such as ``logs/*.parquet``, or a list of these; ``-`` for stdin; an address such as
+    ``s3://bucket/logs.parquet``; a pandas, polars, pyarrow or DuckDB table; a mapping of names to arrays (also OBP's
+    and SCOPE-RL's); a Minari dataset (``minari:ID``, its folder or the object); d3rlpy episodes or replay buffer; or a
     Stable-Baselines3 rollout buffer.
 
     A table has one row per step, in any order. Its columns are ``episode``, ``t`` (from 0) and ``reward``; ``state`` or
