@@ -230,7 +230,7 @@ def test_missing_column(name):
     refused(columns(**{name: None}), rf"the logs must have a column '{name}'; they have: .*behavior_prob")
 
 
-@pytest.mark.parametrize("name", ["state", "reward", "behavior_prob"])
+@pytest.mark.parametrize("name", ["reward", "behavior_prob"])
 def test_text_where_numbers_belong(name):
     refused(columns(**{name: list("abcdefghi")}), rf"column '{name}' must hold numbers; it holds text such as 'a'")
 

@@ -178,7 +178,10 @@ class Columns:
         return self.floats(name)
 
     def vector(self, role: str, *, labels: bool = False) -> Values | None:
-        """A state or an action: one column, or several side by side; None when the logs have neither."""
+        """A state or an action: one column, or several side by side; None when the logs have neither.
+
+        A single column may hold text, the names of states or actions. ``labels`` keeps lists of whole numbers whole.
+        """
         names = self.roles[role]
         if not names:
             return None
@@ -194,7 +197,7 @@ class Columns:
         return self.roles[role][0] not in ROLES[role]
 
     def _beside(self, names: tuple[str, ...]) -> Array:
-        parts = [self._single(name, False).astype(np.float64) for name in names]
+        parts = [self._single(name, False) if self.raw(name).ndim == 2 else self.floats(name) for name in names]
         return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
     def _single(self, name: str, labels: bool) -> Values:
@@ -202,8 +205,8 @@ class Columns:
         values = self.raw(name)
         if values.ndim == 2:
             return self._lists(name, values, labels)
-        if values.dtype.kind == "U" and labels:
-            check_labels(f"column {name!r}", values, self.where)
+        if values.dtype.kind == "U":
+            check_labels(f"column {name!r}", values, self.where)  # one word among numbers is a slip, not a name
             return values
         if values.dtype.kind in "ib" or (values.dtype.kind == "u" and values.max(initial=0) < 2**63):
             return values.astype(np.int64)

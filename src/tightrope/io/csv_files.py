@@ -14,7 +14,7 @@ from tightrope.base.errors import DataError
 from tightrope.io.aliases import ROLES, ColumnMap
 
 LABELS = ("episode", "action")  # may be text
-NUMBERED = ("state", "next_state")  # may not
+NUMBERED = ("state", "next_state")  # may be text too, but one that looks like a number is one
 
 
 def read_csv(opened: Callable[[], Any], path: str, given: ColumnMap, *, delimiter: str = ",") -> Any:

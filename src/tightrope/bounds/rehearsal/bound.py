@@ -77,6 +77,7 @@ class Stage:
     @classmethod
     def of(cls, problem: Problem, side: Side) -> Stage:
         """Refuses logs that are not finite, policies that do not list their probabilities, and undeclared rewards."""
+        problem = problem.coded
         data, candidate, behavior = problem.dataset, problem.policy, problem.dataset.behavior
         if not is_discrete(problem) or not isinstance(candidate, DiscretePolicy):
             raise BoundError("rehearsal simulates logs: it needs numbered states and actions, and the policy itself")
