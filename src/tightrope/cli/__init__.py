@@ -19,7 +19,6 @@ app = typer.Typer(
     help="How good is this policy, at worst, judging only from logs of another policy?",
     epilog=EXITS,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 for command in (evaluate, inspect, log, demo, coverage, reproduce, truth):

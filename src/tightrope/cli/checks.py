@@ -19,6 +19,33 @@ def check_report(report: Path | None) -> None:
         raise DataError(f"--report must end in .html, because the report is a web page; got {str(report)!r}")
 
 
+def check_settings(
+    estimators: list[str] | None, methods: list[str] | None, confidence: float, n_resamples: int, model: str
+) -> None:
+    """Refuse names that nobody knows, pairs that mean nothing and too few replicates, before the logs are read."""
+    from tightrope.base.errors import BoundError, TightropeError
+    from tightrope.base.names import must_be_one_of
+    from tightrope.bounds import method as find_method
+    from tightrope.bounds.base import BootstrapBound, rank
+    from tightrope.estimators import estimator as find_estimator
+    from tightrope.evaluation.settings import Settings
+    from tightrope.evaluation.work import is_valid
+    from tightrope.models import MODELS
+
+    Settings(confidence=confidence, n_resamples=n_resamples)
+    if ":" not in model and model not in ("auto", *MODELS):
+        raise TightropeError(must_be_one_of("model", model, ("auto", *MODELS), "module:object"))
+    asked = [find_estimator(name) for name in estimators or ()]
+    bounds = [find_method(name) for name in methods or ()]
+    if all(isinstance(bound, BootstrapBound) and "values" in bound.needs for bound in bounds):  # the usual ones too
+        rank(1 - confidence, n_resamples)
+    if asked and bounds and not any(is_valid(one, bound) for one in asked for bound in bounds):
+        raise BoundError(
+            f"no bound of {', '.join(methods or ())} is valid for {', '.join(estimators or ())}: exact bounds need one "
+            "independent value per episode (is, pdis, tdr), robust needs mb, rehearsed needs wdr"
+        )
+
+
 def check_gate(exit_code: bool, threshold: float | None, baseline: str | None) -> None:
     """Refuse an exit code by the verdict where no verdict is asked for."""
     from tightrope.base.errors import BoundError

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tightrope.cli.checks import check_gate, check_report
+from tightrope.cli.checks import check_gate, check_report, check_settings
+from tightrope.cli.completion import estimators, methods
+from tightrope.cli.describe import show_columns
 from tightrope.cli.options import (
+    LOGS,
+    METHODS,
+    OUTPUT,
+    QUESTION,
     BehaviorOption,
     ColumnOption,
     Confidence,
@@ -31,11 +37,11 @@ from tightrope.cli.options import (
     Sigma,
 )
 from tightrope.cli.policies import form, named_policy
+from tightrope.cli.reading import column_map, kept, load
 from tightrope.cli.shared import errors, leave, progress_bar, show
 from tightrope.cli.terminal import console, say
 
 if TYPE_CHECKING:
-    from tightrope.base.dataset import TrajectoryDataset
     from tightrope.report.evaluation import Evaluation
 
 
@@ -48,21 +54,35 @@ def evaluate(
     deterministic: Deterministic = False,
     onnx_output: OnnxOutput = None,
     estimator: Annotated[
-        list[str] | None, typer.Option(help="is, pdis, wis, pdwis, mb, dr, wdr, tdr; repeat for several.")
+        list[str] | None,
+        typer.Option(
+            help="is, pdis, wis, pdwis, mb, dr, wdr, tdr; repeat for several.",
+            rich_help_panel=METHODS,
+            autocompletion=estimators,
+        ),
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
             help="percentile, bca, basic, studentized, t, hoeffding, empirical-bernstein, anderson, cut, betting, "
-            "robust (with mb); repeat for several."
+            "robust (with mb); repeat for several.",
+            rich_help_panel=METHODS,
+            autocompletion=methods,
         ),
     ] = None,
     model: Annotated[
-        str, typer.Option(help="For mb, dr and wdr: auto, tabular, linear, polynomial, or module:object.")
+        str,
+        typer.Option(
+            help="For mb, dr and wdr: auto, tabular, linear, polynomial, or module:object.", rich_help_panel=METHODS
+        ),
     ] = "auto",
     behavior: BehaviorOption = "logged",
-    side: Annotated[Literal["lower", "upper", "both"], typer.Option(help="Which bounds.")] = "lower",
-    strict: Annotated[bool, typer.Option("--strict", help="Believe exact bounds only.")] = False,
+    side: Annotated[
+        Literal["lower", "upper", "both"], typer.Option(help="Which bounds.", rich_help_panel=QUESTION)
+    ] = "lower",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Believe exact bounds only.", rich_help_panel=QUESTION)
+    ] = False,
     confidence: Confidence = 0.95,
     discount: Discount = None,
     horizon: Horizon = None,
@@ -70,16 +90,23 @@ def evaluate(
     return_range: ReturnRange = None,
     max_ratio: Annotated[
         float | None,
-        typer.Option(help="No cumulative importance ratio can exceed this (hoeffding, empirical-bernstein)."),
+        typer.Option(
+            help="No cumulative importance ratio can exceed this (hoeffding, empirical-bernstein).",
+            rich_help_panel=LOGS,
+        ),
     ] = None,
     max_step_ratio: Annotated[
         float | None,
         typer.Option(
-            help="No action's importance ratio can exceed this at any step, logged or not (tdr with betting)."
+            help="No action's importance ratio can exceed this at any step, logged or not (tdr with betting).",
+            rich_help_panel=LOGS,
         ),
     ] = None,
     behavior_policy: Annotated[
-        str | None, typer.Option(help="The policy that made the logs, as --policy takes it, for tdr's exact bounds.")
+        str | None,
+        typer.Option(
+            help="The policy that made the logs, as --policy takes it, for tdr's exact bounds.", rich_help_panel=LOGS
+        ),
     ] = None,
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
@@ -87,21 +114,27 @@ def evaluate(
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     threshold: Annotated[
-        float | None, typer.Option(help="Say whether the value exceeds this number; computes both sides.")
+        float | None,
+        typer.Option(help="Say whether the value exceeds this number; computes both sides.", rich_help_panel=QUESTION),
     ] = None,
     baseline: Annotated[
         Literal["behavior"] | None,
         typer.Option(
-            help="Say whether the candidate is better than the policy that made the logs, by their paired difference."
+            help="Say whether the candidate is better than the policy that made the logs, by their paired difference.",
+            rich_help_panel=QUESTION,
         ),
     ] = None,
     exit_code: Annotated[
         bool,
         typer.Option(
-            "--exit-code", help="With --threshold or --baseline: exit with 0 for yes, 4 for no, 5 for cannot tell."
+            "--exit-code",
+            help="With --threshold or --baseline: exit with 0 for yes, 4 for no, 5 for cannot tell.",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
-    report: Annotated[Path | None, typer.Option(help="Also write a report here, one HTML page (.html).")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write a report here, one HTML page (.html).", rich_help_panel=OUTPUT)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Bound the candidate's value from logs of another policy, and say which bound to believe."""
@@ -110,10 +143,20 @@ def evaluate(
         from tightrope.adapters import load_object
 
         check_gate(exit_code, threshold, baseline)
+        check_settings(estimator, method, confidence, n_resamples, model)
         check_report(report)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
-        dataset = _load(
-            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy
+        dataset = load(
+            logs[0] if len(logs) == 1 else logs,
+            policy,
+            discount,
+            horizon,
+            reward_range,
+            return_range,
+            incomplete,
+            column,
+            one_step,
+            behavior_policy,
         )
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         with progress_bar("resampling") as progress:
@@ -166,29 +209,47 @@ def inspect(
     """What is in the logs, what is wrong with them, and how much they say about the candidate."""
     with errors():
         from tightrope.adapters import load_object
-        from tightrope.base.errors import failing
+        from tightrope.base.errors import TightropeError, failing
         from tightrope.base.problem import Problem
         from tightrope.behaviors import behavior as find_behavior
         from tightrope.evaluation.behavior_check import check_behavior
+        from tightrope.evaluation.gaps import gaps
         from tightrope.evaluation.overlap import overlap, summarize
 
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
-        dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
+        source = kept(logs, column)
+        try:
+            dataset = load(source, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
+        except TightropeError as error:
+            show_columns(source, column_map(column or []), error, json)
+            raise
         summary = summarize(dataset)
         has_candidate = candidate is not None or dataset.eval_log_probs is not None
         chosen = find_behavior(load_object(behavior) if ":" in behavior else behavior, dataset)
-        with failing():
-            problem = Problem(dataset, candidate, chosen)
-            overlaps, check = (overlap(problem), check_behavior(problem)) if has_candidate else (None, None)
+        missing = gaps(dataset, has_candidate=has_candidate, estimated=chosen is not None)
+        overlaps, check, wrong = None, None, None
+        if has_candidate and (dataset.behavior_log_probs is not None or chosen is not None):
+            try:
+                with failing():
+                    problem = Problem(dataset, candidate, chosen)
+                    overlaps, check = overlap(problem), check_behavior(problem)
+            except TightropeError as error:  # said below what can be said all the same
+                wrong = error
     if json:
         import json as encoder
 
         parts = {"summary": summary, "overlap": overlaps, "behavior_check": check}
-        say(encoder.dumps({name: part.to_dict() if part else None for name, part in parts.items()}))
-        return
-    from tightrope.report.table import summary_table
+        told: dict[str, object] = {name: part.to_dict() if part else None for name, part in parts.items()}
+        say(encoder.dumps(told | {"missing": [one.to_dict() for one in missing]}))
+    else:
+        from tightrope.report.table import summary_table
 
-    console().print(summary_table(summary, overlaps, check))
+        console().print(summary_table(summary, overlaps, check))
+        for one in missing:
+            say(f"- {one}")
+    with errors():
+        if wrong is not None:
+            raise wrong
 
 
 def _with_origin(result: Evaluation, logs: list[str], policy: str) -> Evaluation:
@@ -203,47 +264,3 @@ def _with_origin(result: Evaluation, logs: list[str], policy: str) -> Evaluation
     command = shlex.join(["tightrope", *sys.argv[1:]])
     made = with_origin(result.provenance, command, Path(logs[0]) if len(logs) == 1 else Path(", ".join(logs)))
     return replace(result, provenance=replace(made, policy=visible(policy)))
-
-
-def _load(
-    logs: list[str],
-    policy: str | None,
-    discount: float | None,
-    horizon: int | None,
-    reward_range: tuple[float, float] | None,
-    return_range: tuple[float, float] | None,
-    incomplete: Literal["error", "terminate", "drop"],
-    column: list[str] | None,
-    one_step: bool,
-    behavior_policy: str | None = None,
-) -> TrajectoryDataset:
-    """The logs, with the candidate's probabilities where it is one of their columns."""
-    from tightrope.adapters import load_policy
-    from tightrope.adapters.load import is_column
-    from tightrope.io import read
-
-    return read(
-        logs[0] if len(logs) == 1 else logs,
-        discount=discount,
-        horizon=horizon,
-        reward_range=reward_range,
-        return_range=return_range,
-        incomplete=incomplete,
-        eval_column=policy if policy is not None and is_column(policy) else None,
-        columns=_column_map(column or []),
-        one_step=True if one_step else None,
-        behavior=None if behavior_policy is None else load_policy(behavior_policy),
-    )
-
-
-def _column_map(given: list[str]) -> dict[str, str | list[str] | None]:
-    """The column map from ROLE=NAME pairs: several names with commas; no name if there is no such column."""
-    from tightrope.base.errors import DataError
-
-    result: dict[str, str | list[str] | None] = {}
-    for text in given:
-        role, equals, name = text.partition("=")
-        if not equals or role in result:
-            raise DataError(f"--column must be ROLE=NAME, each role once, such as behavior_prob=p; got {text!r}")
-        result[role] = name.split(",") if "," in name else name or None
-    return result
