@@ -49,6 +49,8 @@ mutants: $(VENV)/.dev
 
 coverage: $(VENV)/.dev
 	$(BIN)/python -m tightrope.studies.coverage --out docs/coverage.md
+	$(BIN)/python -m tightrope.studies.exact --out docs/coverage.md
+	$(BIN)/python -m tightrope.studies.advice --out docs/coverage.md
 	$(BIN)/python -m tightrope.studies.behavior_coverage --out docs/behavior.md
 
 reproduce: $(VENV)/.dev
@@ -62,6 +64,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bootstrap.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/default.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/wdr.py --out docs/benchmarks.md
+	$(BIN)/python benchmarks/tether.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/tabular.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/regression.py --out docs/benchmarks.md
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import tightrope
 from tightrope.domains import situations, small
+from tightrope.evaluation.verdict import verdict
 
 
 @cache
@@ -16,10 +17,17 @@ def report_of(name: str) -> tightrope.Evaluation:
     return MAKERS[name]()
 
 
-def _walker(threshold: float) -> tightrope.Evaluation:
+@cache
+def _both_sides() -> tightrope.Evaluation:
     problem = small("walker")
     data = problem.logs(1000, rng=np.random.default_rng(0))
-    return tightrope.evaluate(data, problem.candidate, threshold=threshold)
+    return tightrope.evaluate(data, problem.candidate, side="both")
+
+
+def _walker(threshold: float) -> tightrope.Evaluation:
+    """The same bounds for every threshold: it enters the verdict alone."""
+    result = _both_sides()
+    return replace(result, verdict=verdict(result.believed, result.advice, threshold=threshold, about="value"))
 
 
 def _broken() -> tightrope.Evaluation:
@@ -61,7 +69,7 @@ def _every_method() -> tightrope.Evaluation:
 def _gain() -> tightrope.Evaluation:
     """Better than the behaviour policy? Asked of logs without probabilities, so that these are estimated."""
     problem = small("clinic")
-    data = replace(problem.logs(400, rng=np.random.default_rng(0)), behavior_log_probs=None, behavior=None)
+    data = replace(problem.logs(200, rng=np.random.default_rng(0)), behavior_log_probs=None, behavior=None)
     return tightrope.evaluate(data, problem.candidate, behavior="tabular", baseline="behavior")
 
 

@@ -19,7 +19,7 @@ def test_the_example_prints_what_it_says(name, tmp_path, monkeypatch):
     (found,) = examples(getattr(tightrope, name))
     assert 1 <= len(found.examples) <= 8, "a short example"
     report = []
-    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(found, out=report.append)
+    doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(found, out=report.append)
     assert not report, "".join(report)
 
 

@@ -28,6 +28,7 @@ from tightrope.evaluation.details import details, subject
 from tightrope.evaluation.judge import Judgement, judge
 from tightrope.evaluation.provenance import provenance
 from tightrope.evaluation.recommend import Question
+from tightrope.evaluation.rehearse import rehearse
 from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.work import answers_of, is_valid
 from tightrope.functional.engines.local import Precision, Progress
@@ -41,6 +42,7 @@ P = ParamSpec("P")
 
 DEFAULT_ESTIMATOR = "pdwis"  # of a point estimate, or where only a method is asked for
 DEFAULT_METHOD = "studentized"  # where only an estimator is asked for; the nearest to its nominal error rate
+MOST_REHEARSALS = 100_000
 DEFAULT_METHODS = ("percentile", "bca", "studentized", "betting")
 
 
@@ -230,6 +232,7 @@ def evaluate(
     threshold: float | None = None,
     baseline: Literal["behavior"] | None = None,
     true_value: float | None = None,
+    rehearsals: int = 0,
     confidence: float = 0.95,
     n_resamples: int = 2000,
     seed: Seed = 0,
@@ -242,8 +245,8 @@ def evaluate(
 ) -> Evaluation:
     """Compute every valid bound for every estimator on the same resamples, and say which bound to believe.
 
-    - ``estimators``, ``methods``: names or objects; None takes all estimators and the four usual methods. A pair that
-      cannot be computed is listed in ``skipped`` with the reason.
+    - ``estimators``, ``methods``: names or objects; None takes all estimators, and percentile, bca, studentized and
+      betting. A pair that cannot be computed is listed in ``skipped`` with the reason.
     - ``model``: "auto" is tabular where states and actions are discrete.
     - ``side``: which bounds to compute. With "both", each bound has the given confidence on its own side.
     - ``strict``: believe exact bounds only. Where no exact bound says anything, the data cannot answer.
@@ -251,6 +254,8 @@ def evaluate(
     - ``baseline="behavior"``: the verdict says whether the candidate is better than the policy that made the logs (by
       more than the threshold, if there is one), from bounds on the paired difference.
     - ``true_value``: the true value, where it is known; only the printed table uses it.
+    - ``rehearsals``: how many logs like these to simulate from a model of them, and count how often each bound is
+      wrong there; 200 give a fair picture. It is shown beside the bounds and never chooses among them.
 
     The other keywords are those of ``lower_bound``.
 
@@ -274,6 +279,8 @@ def evaluate(
         raise BoundError(f"threshold must be a finite number or None; got {threshold!r}")
     if baseline not in (None, "behavior"):
         raise BoundError(must_be_one_of("baseline", baseline, ("behavior",), "None"))
+    if not (isinstance(rehearsals, int) and 0 <= rehearsals <= MOST_REHEARSALS):
+        raise BoundError(f"rehearsals must be a whole number from 0 to {MOST_REHEARSALS:,}; got {rehearsals!r}")
     if baseline is not None and threshold is None:
         threshold = 0.0
     settings = Settings(confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress)
@@ -286,7 +293,8 @@ def evaluate(
     # Unless bounds were asked for by name, a rule that was fixed before any reward was looked at says which to use.
     question = _question(cases[0], model, strict=strict) if estimators is None and methods is None else None
     judgement = judge(computed, question, threshold=threshold, strict=strict)
-    return _assembled(computed, judgement, true_value)
+    rehearsal = rehearse(cases, pairs, rehearsals) if rehearsals else ()
+    return replace(_assembled(computed, judgement, true_value), rehearsal=rehearsal)
 
 
 def _question(case: Case, model: str | Model, *, strict: bool = False) -> Question:

@@ -230,3 +230,17 @@ def test_numbers_beside_names_are_not_taken_for_the_numbers_of_names():
     numbered = tightrope.softened(tightrope.StatePolicy(lambda s, t: np.full((len(s), 2), 0.5)), epsilon=0, n_actions=2)
     with pytest.raises(tightrope.DataError, match="actions must be one integer per step for a table whose columns"):
         tightrope.estimate(tightrope.read(spelled(["action"])), numbered, estimator="mb")
+
+
+def test_names_of_both_policies_stand_side_by_side():
+    """The behaviour policy knows an action that the candidate never takes and nobody logged."""
+    behavior = {
+        "state": [0, 0, 0, 1, 1],
+        "action": ["run", "fly", "walk", "run", "walk"],
+        "prob": [0.5, 0.1, 0.4, 0.5, 0.5],
+    }
+    logs = tightrope.read(spelled(["action"]), behavior=behavior)
+    coded = Problem(logs, spelled_rows(["action"])).coded
+    states, t = np.array([0, 1]), np.zeros(2, int)
+    np.testing.assert_allclose(coded.policy.probs(states, t), [[0.0, 0.7, 0.3], [0.0, 0.4, 0.6]])
+    np.testing.assert_allclose(coded.dataset.behavior.probs(states, t), [[0.1, 0.5, 0.4], [0.0, 0.5, 0.5]])

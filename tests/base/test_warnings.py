@@ -37,24 +37,43 @@ def speaks_of_codes(node):
 
 
 def parsed(tree):
-    """Lines on which the text of a warning is taken apart or looked through."""
+    """Lines on which the text of a warning is taken apart, compared or looked through."""
+    told = TOLD | {one for node in ast.walk(tree) for one in looped(node)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PARSERS:
-            if names(node.func.value) & TOLD or any(speaks_of_codes(argument) for argument in node.args):
-                yield node.lineno
-        elif isinstance(node, ast.comprehension) and names(node.iter) & TOLD and isinstance(node.target, ast.Name):
-            inside = [one for test in node.ifs for one in ast.walk(test)]
-            yield from (one.lineno for one in inside if is_cut(one, node.target.id))
-        elif isinstance(node, (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
-            told = {g.target.id for g in node.generators if names(g.iter) & TOLD and isinstance(g.target, ast.Name)}
-            yield from (one.lineno for one in ast.walk(node) for name in told if is_cut(one, name))
+        match node:
+            case ast.Call(func=ast.Attribute()):
+                wrong = is_cut(node, told)
+            case ast.Compare(left=left, comparators=others):
+                wrong = any(is_text(one, told) for one in (left, *others))
+            case ast.Subscript(value=value):
+                wrong = is_text(value, told)
+            case _:
+                wrong = False
+        if wrong:
+            yield node.lineno
 
 
-def is_cut(node, name):
-    """Whether a parsing method is called on the variable of a loop over warnings, or on its text."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PARSERS):
+def looped(node):
+    """The variables of a loop over warnings."""
+    if isinstance(node, (ast.For, ast.comprehension)) and names(node.iter) & TOLD and isinstance(node.target, ast.Name):
+        yield node.target.id
+
+
+def is_cut(call, told):
+    """Whether a parsing method is called on a warning or its text or with a code, or a pattern matched against it."""
+    if isinstance(call.func.value, ast.Name) and call.func.value.id == "re":
+        return any(names(argument) & told for argument in call.args)
+    if call.func.attr not in PARSERS:
         return False
-    return name in names(node.func.value)
+    return bool(names(call.func.value) & told) or any(speaks_of_codes(argument) for argument in call.args)
+
+
+def is_text(node, told):
+    """Whether an expression is the text of a warning: its ``text``, or ``str`` of it."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "text" and bool(names(node.value) & told)
+    is_str = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str"
+    return is_str and any(names(argument) & told for argument in node.args)
 
 
 @pytest.mark.parametrize("path", sorted(SOURCES.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCES)))
@@ -73,6 +92,11 @@ def test_no_text_of_a_warning_is_taken_apart(path):
         'warning.text.startswith("a few")',
         'note.split(":")',
         'x.startswith("dropped:")',
+        'any("of another shape" in one.text for one in bound.warnings)',
+        'for one in bound.warnings:\n    if one.text == "words": pass',
+        'for one in notes:\n    one.split(":")',
+        're.match("skew", warning.text)',
+        'str(warning)[:4] == "skew"',
     ],
 )
 def test_the_test_finds_texts_that_are_taken_apart(code):
@@ -92,6 +116,23 @@ def test_every_code_is_registered_and_used():
     assert set(made_codes()) == set(CODES)
 
 
+def asked_codes(source):
+    """The codes by which ``coded`` is asked for warnings."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "coded":
+            yield from (one.value for one in node.args[1:] if isinstance(one, ast.Constant))
+
+
+@pytest.mark.parametrize("path", sorted(SOURCES.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCES)))
+def test_nobody_asks_for_a_code_that_does_not_exist(path):
+    """It would never be found, and what it guards against would pass."""
+    assert set(asked_codes(path.read_text(encoding="utf-8"))) <= set(CODES)
+
+
+def test_the_test_sees_the_codes_that_are_asked_for():
+    assert list(asked_codes('if coded(found.warnings, "skew", "no-such"): pass')) == ["skew", "no-such"]
+
+
 def test_every_code_has_a_meaning_and_a_remedy():
     for code, one in CODES.items():
         assert code == code.lower().strip()
@@ -105,8 +146,8 @@ def test_a_code_that_is_not_registered_is_refused():
 
 
 def test_a_warning_prints_as_code_and_text_and_keeps_its_numbers():
-    made = caution("low-overlap", "10 trajectories are worth 1.5", episodes=10, worth=1.5)
-    assert str(made) == "low-overlap: 10 trajectories are worth 1.5"
+    made = caution("low-overlap", "10 episodes carry little", episodes=10, worth=1.5)
+    assert str(made) == "low-overlap: 10 episodes carry little"
     assert (made.against, made.numbers) == ("resampling", {"episodes": 10.0, "worth": 1.5})
     assert Caution.from_json(made.to_json()) == made
     assert pickle.loads(pickle.dumps(made)) == copy.deepcopy(made) == made

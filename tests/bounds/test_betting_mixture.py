@@ -32,7 +32,7 @@ DRAWS = {
     "heavy": lambda rng, n: rng.pareto(1.1, n) + 1e-3,
     "very heavy": lambda rng, n: rng.lognormal(0, 4, n),
     "zeros and ones": lambda rng, n: np.append((rng.random(n - 1) < 0.3).astype(float), 1.0),
-    "one of them": lambda rng, n: np.eye(n)[0],
+    "one of them": lambda rng, n: (np.arange(n) == 0).astype(float),
     "denormal": lambda rng, n: 1e-300 * (1 + rng.random(n)),
 }
 

@@ -156,7 +156,7 @@ def test_demo_shows_the_truth_and_mostly_advises_bounds_that_hold(problem):
     """At 5 % a seed, more than 2 wrong of 8 has probability 0.6 %; these eight seeds are fixed."""
     wrong = 0
     for seed in range(8):
-        done = call("demo", "--problem", problem, "--seed", seed, "--json")
+        done = call("demo", "--problem", problem, "--n", 300, "--seed", seed, "--json")
         assert done.exit_code == 0, done.output
         told = tightrope.Evaluation.from_json(done.stdout)
         assert told.true_value == pytest.approx(small(problem).true_value)

@@ -18,10 +18,10 @@ RIGHT = {
 
 @pytest.mark.parametrize("number", range(4))
 def test_advice_is_right_in_each_situation(number):
-    """Six data sets each: the kind of answer never wrong, the bound wrong at most twice (5 % each: 99.8 %)."""
+    """Four data sets each: the kind of answer never wrong, the bound wrong at most once (5 % each: 98.6 %)."""
     problem = situations()[number]
     wrong, kinds = 0, []
-    for seed in range(6):
+    for seed in range(4):
         data = problem.logs(500, rng=np.random.default_rng([seed, number]))
         result = tightrope.evaluate(data, problem.candidate, true_value=problem.true_value)
         advised = list(result.believed)
@@ -29,8 +29,8 @@ def test_advice_is_right_in_each_situation(number):
         wrong += any(bound.value > problem.true_value for bound in advised)
     allowed = RIGHT[problem.name]
     assert set(kinds) - {None} <= allowed
-    assert kinds.count(None) == 6 if allowed == {None} else kinds.count(None) <= 2
-    assert wrong <= 2
+    assert kinds.count(None) == 4 if allowed == {None} else kinds.count(None) <= 1
+    assert wrong <= 1
 
 
 def test_hidden_state_values_by_hand():

@@ -35,7 +35,7 @@ def test_a_fixed_order_wins_not_the_tightest_bound_nor_the_smallest_error():
     ]
     text, index = advise(bounds)
     assert index == 2
-    assert "Believe pdwis with studentized" in text
+    assert "Use PDWIS with studentized: value ≥ 1 (0.95, approximate). " in text
 
 
 def test_skew_in_one_self_normalised_bound_speaks_against_all_of_them():
@@ -185,7 +185,7 @@ def test_the_reasons_name_what_was_measured():
     advice = tightrope.advise(data, problem.candidate, seed=1)
     kinds = [reason.split(":")[0] for reason in advice.reasons]
     assert kinds == ["overlap", "support", "tabular model", "bias", "sensitivity"]
-    assert "300 trajectories are worth" in advice.reasons[0]
+    assert "300 logged episodes carry as much information as" in advice.reasons[0]
     assert str(advice).startswith(advice.text)
     assert tightrope.Advice.from_json(advice.to_json()) == advice
     assert len(advice.believed) == 1
@@ -224,4 +224,4 @@ def test_an_exact_bound_is_called_no_looser_than_the_one_it_replaces():
     chosen, tighter = bound("is", "studentized", 0.5, 1.0), bound("pdis", "studentized", 2.0, 1.0, "skew")
     text, index = advise([tighter, chosen, exact])
     assert index == 2
-    assert "no looser than is with studentized (value ≥ 0.5" in text
+    assert "no looser than IS with studentized (value ≥ 0.5)" in text

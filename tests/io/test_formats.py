@@ -305,7 +305,7 @@ def test_scope_rl():
     assert data.rewards.tolist() == columns()["reward"][kept].tolist()
     np.testing.assert_array_equal(data.states, VECTORS[kept])
     np.testing.assert_allclose(data.behavior_log_probs, np.log(PROBS[kept]), rtol=1e-15)
-    assert data.reading[0] == "trajectories, as SCOPE-RL holds them; 1 rows after an episode's end were left out"
+    assert data.reading[0] == "episodes, as SCOPE-RL holds them; 1 rows after an episode's end were left out"
     refused(scope(n_trajectories=4), "done must have n_trajectories=4 times")
     refused(scope(reward=np.zeros(3)), r"reward must have 9 rows; got shape \(3,\)")
     refused(scope(pscore=np.ones((N, 2))), "pscore must be the density of the whole action")

@@ -534,7 +534,7 @@ def test_one_trajectory_with_weight(estimator, method):
 def nasty():
     """Many samples of a nasty distribution (0.05 or, rarely, large), its largest value, and its mean."""
     rng = np.random.default_rng(12)
-    p, high, n, trials = 0.04, 20.0, 60, 1500
+    p, high, n, trials = 0.04, 20.0, 60, 600
     draws = np.where(rng.random((trials, n)) < p, high * rng.beta(2, 1, (trials, n)), 0.05)
     return draws, high, p * high * 2 / 3 + (1 - p) * 0.05
 

@@ -31,6 +31,7 @@ PACKAGE = ROOT / "src" / "tightrope"
 TESTS = ROOT / "tests"
 TIMEOUT = 900  # seconds
 FAILED = 1  # exit code of pytest: a test failed; others mean that nothing was tested
+PLUGINS = ("cacheprovider", "hypothesispytest", "xdist")  # that no mistake needs and that take long to start
 NO_MISTAKE = ("NameError", "UnboundLocalError", "ImportError", "SyntaxError", "TypingError")  # but nonsense
 
 Verdict = Literal["noticed", "survived", "timeout", "broken", "misplaced"]
@@ -109,7 +110,8 @@ def run_tests(nodes: Sequence[str], path: Path) -> Outcome:
         environment["COLUMNS"] = "300"  # of the line in which pytest says why
         environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
         environment.pop("NUMBA_CACHE_DIR", None)
-        command = [sys.executable, "-m", "pytest", "-x", "-rfE", "--tb=line", "-p", "no:cacheprovider", *nodes]
+        without = [word for plugin in PLUGINS for word in ("-p", f"no:{plugin}")]
+        command = [sys.executable, "-m", "pytest", "-x", "-rfE", "--tb=line", *without, *nodes]
         with subprocess.Popen(
             command,
             cwd=ROOT,

@@ -1,30 +1,30 @@
 """The study that sets an estimated behaviour policy beside the true one: its trials, its counts, its page."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tightrope.studies import behavior_coverage
-from tightrope.studies.behavior_coverage import ESTIMATORS, METHODS, accuracy, run
-from tightrope.studies.coverage import Task, cells
+from tightrope.studies.behavior_coverage import BOUNDS, ESTIMATORS, KNOWN, accuracy, study
 from tightrope.studies.pages.behavior import Accuracy, render
+from tightrope.studies.runner import run_study
+from tightrope.studies.summary import read_results, summarize_results
 
 
 @pytest.fixture(scope="module")
-def found():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(behavior_coverage, "RESAMPLES", 40)
-        yield run(Task("clinic", 20, range(3), METHODS, ESTIMATORS, "lower"))
+def outcomes(tmp_path_factory):
+    few = {known: replace(study("clinic", known, 3), sizes=(20,), n_resamples=40) for known in KNOWN}
+    return {
+        known: read_results(run_study(one, tmp_path_factory.mktemp(known), workers=1)) for known, one in few.items()
+    }
 
 
-def test_trials_do_not_depend_on_how_they_are_cut_up(found, monkeypatch):
-    monkeypatch.setattr(behavior_coverage, "RESAMPLES", 40)
-    pieces = [run(Task("clinic", 20, piece, METHODS, ESTIMATORS, "lower")) for piece in (range(1), range(1, 3))]
-    assert found == {key: pieces[0][key] + pieces[1][key] for key in found}
-
-
-def test_the_estimate_makes_a_difference(found):
-    for estimator in ESTIMATORS:
-        assert found[f"{estimator} true", "bca", "lower"] != found[f"{estimator} estimated", "bca", "lower"]
+def test_the_estimate_makes_a_difference_on_the_same_data(outcomes):
+    true, estimated = (one.columns["value"] for one in outcomes.values())
+    assert len(true) == len(ESTIMATORS) * len(BOUNDS) * 3
+    assert (true != estimated).all()
+    assert outcomes["true"].configuration["behavior"] == "logged"
+    assert outcomes["estimated"].configuration["behavior"] == "tabular"
 
 
 def test_accuracy_by_hand():
@@ -33,16 +33,15 @@ def test_accuracy_by_hand():
     assert (row.estimated_rmse, row.true_bias, row.estimated_bias) == (1.0, -0.5, 0.0)
 
 
-def test_the_page_sets_them_side_by_side(found):
-    bounds = {key: pairs for key, pairs in found.items() if key[1] in METHODS}
+def test_the_page_sets_them_side_by_side(outcomes):
     page = render(
-        cells("clinic", 20, bounds),
-        accuracy("clinic", 20, found),
+        [line for one in outcomes.values() for line in summarize_results(one)],
+        accuracy("clinic", 20, outcomes),
         abouts={"clinic": "treat or not"},
         nominal=0.05,
         trials=3,
         resamples=40,
     )
-    assert "| wdr | bca |" in page
+    assert "| WDR | bca |" in page
     assert "n = 20: error %, true | estimated | mean, true | estimated |" in page
-    assert f"0 of {len(ESTIMATORS) * len(METHODS)} with the true policy" in page
+    assert f"0 of {len(ESTIMATORS) * len(BOUNDS)} with the true policy" in page

@@ -144,7 +144,7 @@ def test_a_tiny_run_writes_page_figures_and_summaries(tmp_path, monkeypatch):
     assert len(links) == 4
     assert all((tmp_path / link).read_bytes().startswith(b"\x89PNG") for link in links)
     assert "position_cells = 32" in text
-    assert "| pdwis/bca |" in text
+    assert "| PDWIS/bca |" in text
     summary = pq.read_table(tmp_path / "out" / "mountain-car.parquet").to_pandas()
     raw = pq.read_table(tmp_path / "out" / "raw" / CAR / "results.parquet").to_pandas()
     mine = summary[(summary.method == "wis/bca") & (summary.n == 8)].iloc[0]
@@ -155,6 +155,6 @@ def test_a_tiny_run_writes_page_figures_and_summaries(tmp_path, monkeypatch):
 
 def test_what_was_learned_names_the_numbers():
     section = learned({CAR: car()})
-    row = next(text for text in section.splitlines() if text.startswith("| pdwis/bca |"))
+    row = next(text for text in section.splitlines() if text.startswith("| PDWIS/bca |"))
     assert "| 0.0% [0.0%, 3.6%], -55.0 |" in row  # none wrong of 100: Clopper and Pearson give 1 - 0.025^(1/100)
     assert learned({"other": []}) == ""

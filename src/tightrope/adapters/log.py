@@ -56,9 +56,9 @@ def log_episodes(
         rng = np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
         raise TightropeError(f"seed must be a whole number, 0 or more, or a generator; got {seed!r}") from error
-    made = GymEpisodes(env, horizon_of(env, horizon))
+    gym = GymEpisodes(env, horizon_of(env, horizon))
     try:
-        return made.logs(behavior, int(episodes), rng, logged=True, progress=progress, discount=discount)
+        return gym.logs(behavior, int(episodes), rng, logged=True, progress=progress, discount=discount)
     except NoOverlapError as error:
         raise PolicyError(
             "policy must have a density to be logged, and without noise over continuous actions it has none: logs of "

@@ -82,19 +82,19 @@ def _from_rows(name: str, table: Any) -> Policy:
     labels, numbered = None, index[-1]
     if index[-1].dtype.kind == "U":
         labels, numbered = np.unique(index[-1], return_inverse=True)
-    made = TabularPolicy(_filled(name, keys, [*index[:-1], numbered], probs), states)
-    return made if labels is None else labelled(_logs(made), labels)
+    policy = TabularPolicy(_filled(name, keys, [*index[:-1], numbered], probs), states)
+    return policy if labels is None else labelled(_logs(policy), labels)
 
 
 def _key(name: str, column: str, values: Any) -> Any:
     """A column that says which probability a row is about."""
-    found = values.to_numpy()
-    if found.dtype.kind == "O" and column != "t" and all(isinstance(one, str) for one in found):
-        return found.astype(str)
-    if found.dtype.kind not in "iu" or found.min() < 0:
+    keys = values.to_numpy()
+    if keys.dtype.kind == "O" and column != "t" and all(isinstance(one, str) for one in keys):
+        return keys.astype(str)
+    if keys.dtype.kind not in "iu" or keys.min() < 0:
         kind = "whole numbers from 0" if column == "t" else "whole numbers from 0, or text"
-        raise PolicyError(f"{name}: column {column!r} must hold {kind}; it holds {found.tolist()[0]!r}")
-    return found
+        raise PolicyError(f"{name}: column {column!r} must hold {kind}; it holds {keys.tolist()[0]!r}")
+    return keys
 
 
 def _logs(table: TabularPolicy) -> Callable[[Any, Any], Array]:

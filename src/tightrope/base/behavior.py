@@ -1,7 +1,7 @@
 """What an estimated behaviour policy is: settings that, prepared for some logs, can be fitted under any weights.
 
 Where the logs hold no propensities, π_b is fitted to the logged states and actions. It is one more function of the
-trajectory weights: every replicate, every trajectory left out, has a fit of its own, so that the bounds see what the
+episode weights: every replicate, every episode left out, has a fit of its own, so that the bounds see what the
 estimate of π_b does to the value.
 """
 
@@ -30,7 +30,7 @@ class PreparedBehavior(Protocol):
 
 @runtime_checkable
 class SmoothBehavior(Protocol):
-    """A behaviour policy that also knows how each trajectory moves its fit."""
+    """A behaviour policy that also knows how each episode moves its fit."""
 
     def pull_back(self, parameters: Array, weights: Array, gradient: Array) -> Array:
         """Σ_k g_k ∂log b_k/∂w_i over all steps k, (n,), for a gradient (N,) that is 0 where the weight is."""

@@ -35,7 +35,7 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """The function compiled on its first call, from the cache if there is one; ``options`` are numba's."""
     if function is None:
         return partial(compiled, **options)
-    made = njit(**options)(function)
+    dispatcher = njit(**options)(function)
     with suppress(RuntimeError, OSError):  # there is no place for a cache
-        made._cache = _ForgivingCache(made.py_func)
-    return made
+        dispatcher._cache = _ForgivingCache(dispatcher.py_func)
+    return dispatcher

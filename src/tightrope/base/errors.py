@@ -14,7 +14,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u20
 
 def visible(text: str) -> str:
     """The text with its control characters as escapes: it may come from a stranger's file, and terminals obey them."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 class TightropeError(ValueError):
@@ -95,10 +95,10 @@ class MissingBoundError(TightropeError, KeyError):
     >>> walker = small("walker")
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
     >>> try:
-    ...     tightrope.evaluate(logs, walker.candidate, methods="bca")["wrd", "bca"]
+    ...     tightrope.evaluate(logs, walker.candidate, estimators=["dr", "wdr"], methods="bca")["wrd", "bca"]
     ... except tightrope.MissingBoundError as error:
     ...     print(error)
-    estimator must be "is", "pdis", "wis", "pdwis", "mb", "dr", "wdr" or "tdr"; got 'wrd'. Did you mean "wdr"?
+    estimator must be "dr" or "wdr"; got 'wrd'. Did you mean "wdr"?
     """
 
     __str__ = Exception.__str__  # a KeyError would put the message between quotes

@@ -3,7 +3,7 @@
 Weights come from a counter-based generator, Philox 4x32-10.
 
 Philox: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (2011). Each draw is a function of
-(seed, stream, replicate, trajectory or block of trajectories) and of nothing else, so weights do not depend on
+(seed, stream, replicate, episode or block of episodes) and of nothing else, so weights do not depend on
 chunking, partitions, threads or on how many replicates were drawn before.
 """
 
@@ -17,7 +17,7 @@ from numba import njit
 
 from tightrope.base.compiled import compiled
 
-BLOCK = 1024  # trajectories per block of the exact multinomial: a draw within a block is a 10-bit slice
+BLOCK = 1024  # episodes per block of the exact multinomial: a draw within a block is a 10-bit slice
 _BITS = 10
 
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -75,6 +75,19 @@ def _stirling(k: Any) -> Any:
 
 
 @njit
+def _inverted(n: Any, p: Any, u: Any) -> Any:
+    """The Binomial(n, p) quantile at u, by adding up probabilities from 0: for small n·p."""
+    odds = p / (1.0 - p)
+    mass = math.exp(n * math.log1p(-p))
+    k = 0
+    while u > mass and k < n:
+        u -= mass
+        k += 1
+        mass *= odds * (n - k + 1) / k
+    return k
+
+
+@njit
 def _binomial(n: Any, p: Any, c1: Any, c2: Any, k0: Any, k1: Any) -> Any:
     """One Binomial(n, p) draw for p ≤ 1/2: inversion for small n·p, else transformed rejection.
 
@@ -84,15 +97,7 @@ def _binomial(n: Any, p: Any, c1: Any, c2: Any, k0: Any, k1: Any) -> Any:
         return 0
     a, b, c, d = philox(_u32(0), c1, c2, _TOTALS, k0, k1)
     if n * p < 10.0:
-        u = _unit(a, b)
-        odds = p / (1.0 - p)
-        mass = math.exp(n * math.log1p(-p))
-        k = 0
-        while u > mass and k < n:
-            u -= mass
-            k += 1
-            mass *= odds * (n - k + 1) / k
-        return k
+        return _inverted(n, p, _unit(a, b))
     spread = math.sqrt(n * p * (1.0 - p))
     hat_b = 1.15 + 2.53 * spread
     hat_a = -0.0873 + 0.0248 * hat_b + 0.01 * p
@@ -195,7 +200,7 @@ def fill_multinomial(out: Any, left: Any, first_block: Any, first_replicate: Any
             block = first_block + b
             start = b * BLOCK
             width = min(BLOCK, width_all - start)
-            remaining = n - block * BLOCK  # trajectories in this and all later blocks
+            remaining = n - block * BLOCK  # episodes in this and all later blocks
             if width >= remaining:
                 draws = left[r]
             else:
@@ -222,7 +227,7 @@ def skip_multinomial(left: Any, blocks: Any, first_replicate: Any, n: Any, k0: A
 
 @compiled
 def fill_poisson(out: Any, first_trajectory: Any, first_replicate: Any, k0: Any, k1: Any) -> None:
-    """Poisson(1) counts; four replicates of one trajectory share a Philox call."""
+    """Poisson(1) counts; four replicates of one episode share a Philox call."""
     rows, width = out.shape
     words = np.empty((4, width), np.uint32)
     last = -1

@@ -250,6 +250,17 @@ class Details(Record):
 
 
 @dataclass(frozen=True)
+class Rehearsal(Record):
+    """How often one bound was wrong on logs that were simulated from a model of the logs at hand."""
+
+    estimator: str
+    method: str
+    side: Side
+    errors: int
+    trials: int
+
+
+@dataclass(frozen=True)
 class Provenance(Record):
     """Where an evaluation comes from."""
 
@@ -278,6 +289,7 @@ class Evaluation(Record):
     gains: tuple[Bound, ...] = ()  # bounds on the value minus the behaviour policy's, with baseline="behavior"
     believed_gains: tuple[Bound, ...] = ()  # the bounds on the gain to believe, at most one a side
     verdict: Verdict | None = None
+    rehearsal: tuple[Rehearsal, ...] = ()  # with rehearsals=...: how each bound fared on simulated logs
     details: Details | None = None
     provenance: Provenance | None = field(default=None, compare=False)  # evaluations are equal if their results are
 

@@ -106,7 +106,7 @@ def _parts(policy: Policy | None) -> list[tuple[LabelledActions, float]]:
     """The parts of a policy that list their labels, with their weights; none unless all of them do."""
     if isinstance(policy, MixturePolicy):
         parts = [(_parts(one), weight) for one, weight in zip(policy.policies, policy.weights, strict=True)]
-        if not all(found for found, _ in parts):
+        if not all(labelled for labelled, _ in parts):
             return []
-        return [(part, own * weight) for found, weight in parts for part, own in found]
+        return [(part, own * weight) for labelled, weight in parts for part, own in labelled]
     return [(policy, 1.0)] if isinstance(policy, LabelledActions) else []

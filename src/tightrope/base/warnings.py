@@ -55,7 +55,7 @@ CODES: dict[str, Code] = {
     ),
     "low-overlap": Code(
         "resampling",
-        "the episodes are worth fewer than 10 of the candidate's: a bootstrap resamples the same few",
+        "the logs say no more than 10 episodes of the candidate would: a bootstrap resamples the same few",
         "more logs, a policy nearer to the candidate, a shorter horizon",
     ),
     "one-trajectory": Code(

@@ -20,7 +20,7 @@ class ClassifierBehavior:
     """π̂_b(a|s) from a classifier, a copy of which is fitted under every row of weights, its randomness frozen.
 
     It gets the state (a column for each state where they are numbered), or ``features(states, t)``. Slow: every
-    replicate is a training. It has no derivatives, so standard errors come from leaving each trajectory out, and
+    replicate is a training. It has no derivatives, so standard errors come from leaving each episode out, and
     studentized bounds are refused.
     """
 
@@ -86,7 +86,7 @@ class ClassifierFits:
 
 def _frozen(classifier: Any) -> Any:
     """A copy whose randomness is the same in every fit."""
-    mine = copy.deepcopy(classifier)
-    if hasattr(mine, "get_params") and mine.get_params().get("random_state", 0) is None:
-        mine.set_params(random_state=0)
-    return mine
+    frozen = copy.deepcopy(classifier)
+    if hasattr(frozen, "get_params") and frozen.get_params().get("random_state", 0) is None:
+        frozen.set_params(random_state=0)
+    return frozen

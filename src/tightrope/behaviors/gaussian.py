@@ -22,7 +22,7 @@ class GaussianRegression:
     """a ~ N(Bᵀφ(s), Σ): weighted least squares and the residuals' covariance, by maximum likelihood.
 
     φ is 1 and the state (a column for each state where they are numbered), or ``features(states, t)``. Fails where the
-    noise is not normal or its size depends on the state; the check on held-out trajectories shows it.
+    noise is not normal or its size depends on the state; the check on held-out episodes shows it.
     """
 
     name: ClassVar[str] = "gaussian"
@@ -72,7 +72,7 @@ class GaussianFit:
         return np.asarray(np.linalg.solve(self._factor(parameters), self._errors(parameters).T).T)
 
     def pull_back(self, parameters: Array, weights: Array, gradient: Array) -> Array:
-        """dB = A⁻¹ Σ_k φ_k e_kᵀ and dΣ = Σ_k (e_k e_kᵀ − Σ) / C over a trajectory's steps, A = Σ w φφᵀ, C = Σ w.
+        """dB = A⁻¹ Σ_k φ_k e_kᵀ and dΣ = Σ_k (e_k e_kᵀ − Σ) / C over an episode's steps, A = Σ w φφᵀ, C = Σ w.
 
         The covariance does not move with B to first order: B minimises it.
         """

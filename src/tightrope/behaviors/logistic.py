@@ -23,7 +23,7 @@ class LogisticBehavior:
     """π̂_b(a|s) ∝ exp(φ(s)ᵀβ_a): maximum likelihood by Newton's method, from the fit to all logs.
 
     φ is 1 and the state (a column for each state where they are numbered), or ``features(states, t)``. Fails where
-    log-odds are not linear in φ; the check on held-out trajectories shows it.
+    log-odds are not linear in φ; the check on held-out episodes shows it.
     """
 
     name: ClassVar[str] = "logistic"
@@ -79,7 +79,7 @@ class LogisticFit:
         return np.exp(np.column_stack([-total, logits - total[:, None]]))
 
     def pull_back(self, parameters: Array, weights: Array, gradient: Array) -> Array:
-        """dβ = H⁻¹ Σ_k φ_k (y_k − p_k − RIDGE·logits_k)ᵀ over a trajectory's steps, H the Hessian under the weights."""
+        """dβ = H⁻¹ Σ_k φ_k (y_k − p_k − RIDGE·logits_k)ᵀ over an episode's steps, H the Hessian under the weights."""
         coefficients = parameters.reshape(self.n_actions - 1, -1)
         hessian = self._point(coefficients, np.repeat(weights, self.lengths)).hessian
         taken = self.choices[:, None] == np.arange(1, self.n_actions)
@@ -125,7 +125,7 @@ class LogisticFit:
 
 
 def _solve(hessian: Array, slope: Array) -> Array:
-    """H⁻¹ slope. What some weights leave redundant (a feature that varies in none of the trajectories that they hold)
+    """H⁻¹ slope. What some weights leave redundant (a feature that varies in none of the episodes that they hold)
     is settled by a far smaller ridge on the coefficients, large enough beside rounding that H can always be inverted.
     """
     matrix = hessian.reshape(slope.size, slope.size)

@@ -18,7 +18,7 @@ class TabularBehavior:
 
     The maximum likelihood estimate, without smoothing, so that no logged action gets probability 0. ``timed`` counts
     each time step by itself, for a logging policy that changed with time. Fails where states are visited once or
-    twice: the logged action then looks certain; the check on held-out trajectories shows it.
+    twice: the logged action then looks certain; the check on held-out episodes shows it.
     """
 
     name: ClassVar[str] = "tabular"

@@ -20,7 +20,13 @@ def check_report(report: Path | None) -> None:
 
 
 def check_settings(
-    estimators: list[str] | None, methods: list[str] | None, confidence: float, n_resamples: int, model: str
+    estimators: list[str] | None,
+    methods: list[str] | None,
+    model: str,
+    *,
+    confidence: float,
+    n_resamples: int,
+    max_ratio: float | None,
 ) -> None:
     """Refuse names that nobody knows, pairs that mean nothing and too few replicates, before the logs are read."""
     from tightrope.base.errors import BoundError, TightropeError
@@ -32,7 +38,7 @@ def check_settings(
     from tightrope.evaluation.work import is_valid
     from tightrope.models import MODELS
 
-    Settings(confidence=confidence, n_resamples=n_resamples)
+    Settings(confidence=confidence, n_resamples=n_resamples, max_ratio=max_ratio)
     if ":" not in model and model not in ("auto", *MODELS):
         raise TightropeError(must_be_one_of("model", model, ("auto", *MODELS), "module:object"))
     asked = [find_estimator(name) for name in estimators or ()]

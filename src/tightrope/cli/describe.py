@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from tightrope.cli.terminal import console, say
 
+if TYPE_CHECKING:
+    from tightrope.base.records import BehaviorCheck, Overlap, Summary
+    from tightrope.evaluation.gaps import Gap
+
 MOST = 40  # characters of an example
+
+
+class Parts(TypedDict):
+    """How the logs compare with the candidate and with an estimate of the behaviour policy, where that is known."""
+
+    overlap: Overlap | None
+    behavior_check: BehaviorCheck | None
 
 
 def described(source: Any, given: Any) -> list[dict[str, str]] | None:
@@ -16,7 +28,7 @@ def described(source: Any, given: Any) -> list[dict[str, str]] | None:
     from tightrope.io.sources import open_source
 
     try:
-        opened = open_source(source, given)
+        opened = open_source(source[0] if isinstance(source, list) and len(source) == 1 else source, given)
     except TightropeError:
         return None
     names = [*opened.table.column_names, *opened.broken]
@@ -59,3 +71,22 @@ def show_columns(source: Any, given: Any, error: Exception, json: bool) -> None:
     for column in columns:
         table.add_row(*(Text(value) for value in column.values()))
     console().print(table)
+
+
+def show_logs(summary: Summary, parts: Parts, missing: Sequence[Gap], json: bool) -> None:
+    """Print what is in the logs, how they compare with the candidate, and what is missing."""
+    if json:
+        import json as encoder
+
+        told: dict[str, object] = {name: _plain(part) for name, part in parts.items()}
+        say(encoder.dumps({"summary": summary.to_dict(), **told, "missing": [one.to_dict() for one in missing]}))
+        return
+    from tightrope.report.table import summary_table
+
+    console().print(summary_table(summary, parts["overlap"], parts["behavior_check"]))
+    for one in missing:
+        say(f"- {one}")
+
+
+def _plain(part: Any) -> Any:
+    return None if part is None else part.to_dict()

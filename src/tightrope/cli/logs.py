@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from tightrope.cli.checks import check_gate, check_report, check_settings
 from tightrope.cli.completion import estimators, methods
-from tightrope.cli.describe import show_columns
+from tightrope.cli.describe import Parts, show_columns, show_logs
 from tightrope.cli.options import (
     LOGS,
     METHODS,
@@ -39,7 +39,7 @@ from tightrope.cli.options import (
 from tightrope.cli.policies import form, named_policy
 from tightrope.cli.reading import column_map, kept, load
 from tightrope.cli.shared import errors, leave, progress_bar, show
-from tightrope.cli.terminal import console, say
+from tightrope.cli.terminal import say
 
 if TYPE_CHECKING:
     from tightrope.report.evaluation import Evaluation
@@ -124,6 +124,13 @@ def evaluate(
             rich_help_panel=QUESTION,
         ),
     ] = None,
+    rehearsals: Annotated[
+        int,
+        typer.Option(
+            help="Simulate so many logs like these, and show how often each bound is wrong there (try 200).",
+            rich_help_panel=METHODS,
+        ),
+    ] = 0,
     exit_code: Annotated[
         bool,
         typer.Option(
@@ -143,20 +150,12 @@ def evaluate(
         from tightrope.adapters import load_object
 
         check_gate(exit_code, threshold, baseline)
-        check_settings(estimator, method, confidence, n_resamples, model)
+        settings: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "max_ratio": max_ratio}
+        check_settings(estimator, method, model, **settings)
         check_report(report)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         dataset = load(
-            logs[0] if len(logs) == 1 else logs,
-            policy,
-            discount,
-            horizon,
-            reward_range,
-            return_range,
-            incomplete,
-            column,
-            one_step,
-            behavior_policy,
+            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy
         )
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         with progress_bar("resampling") as progress:
@@ -169,14 +168,13 @@ def evaluate(
                 behavior=load_object(behavior) if ":" in behavior else behavior,
                 side=side,
                 strict=strict,
-                confidence=confidence,
-                n_resamples=n_resamples,
                 seed=seed,
-                max_ratio=max_ratio,
                 max_step_ratio=max_step_ratio,
                 threshold=threshold,
                 baseline=baseline,
+                rehearsals=rehearsals,
                 progress=progress,
+                **settings,
             )
         result = _with_origin(result, logs, form(policy, epsilon, sigma, deterministic))
     show(result, json)  # before the report is written: a full disk must not cost the answer
@@ -227,26 +225,16 @@ def inspect(
         has_candidate = candidate is not None or dataset.eval_log_probs is not None
         chosen = find_behavior(load_object(behavior) if ":" in behavior else behavior, dataset)
         missing = gaps(dataset, has_candidate=has_candidate, estimated=chosen is not None)
-        overlaps, check, wrong = None, None, None
+        parts: Parts = {"overlap": None, "behavior_check": None}
+        wrong = None
         if has_candidate and (dataset.behavior_log_probs is not None or chosen is not None):
             try:
                 with failing():
                     problem = Problem(dataset, candidate, chosen)
-                    overlaps, check = overlap(problem), check_behavior(problem)
-            except TightropeError as error:  # said below what can be said all the same
+                    parts = {"overlap": overlap(problem), "behavior_check": check_behavior(problem)}
+            except TightropeError as error:  # what can be said all the same is said first
                 wrong = error
-    if json:
-        import json as encoder
-
-        parts = {"summary": summary, "overlap": overlaps, "behavior_check": check}
-        told: dict[str, object] = {name: part.to_dict() if part else None for name, part in parts.items()}
-        say(encoder.dumps(told | {"missing": [one.to_dict() for one in missing]}))
-    else:
-        from tightrope.report.table import summary_table
-
-        console().print(summary_table(summary, overlaps, check))
-        for one in missing:
-            say(f"- {one}")
+    show_logs(summary, parts, missing, json)
     with errors():
         if wrong is not None:
             raise wrong

@@ -14,7 +14,7 @@ def kept(logs: list[str], column: list[str] | None) -> Any:
 
     if STDIN in logs:
         return read_places(logs, column_map(column or []))
-    return logs[0] if len(logs) == 1 else logs
+    return logs
 
 
 def load(
@@ -35,7 +35,7 @@ def load(
     from tightrope.io import read
 
     return read(
-        logs,
+        logs[0] if isinstance(logs, list) and len(logs) == 1 else logs,
         discount=discount,
         horizon=horizon,
         reward_range=reward_range,

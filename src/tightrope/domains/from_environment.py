@@ -60,8 +60,8 @@ class EnvironmentDomain:
         return self._episodes(self.behavior, n, rng, logged=True)
 
     def _episodes(self, policy: Policy, n: int, rng: np.random.Generator, *, logged: bool = False) -> TrajectoryDataset:
-        made: GymEpisodes = self._gym  # type: ignore[attr-defined]
-        return made.logs(policy, n, rng, logged=logged, discount=self.discount, reward_range=self.reward_range)
+        env: GymEpisodes = self._gym  # type: ignore[attr-defined]
+        return env.logs(policy, n, rng, logged=logged, discount=self.discount, reward_range=self.reward_range)
 
     @property
     def true_value(self) -> float:
@@ -121,12 +121,12 @@ class EnvironmentDomain:
 def environment_digest(environment: str) -> str:
     """A hash of how the environment was registered, its arguments among it, and of the source of what makes it."""
     specification = _specification(environment)
-    made = [one for one in (specification.entry_point, specification.vector_entry_point) if one is not None]
-    sources = [imported_digest(one.partition(":")[0] if isinstance(one, str) else one.__module__) for one in made]
+    makers = [one for one in (specification.entry_point, specification.vector_entry_point) if one is not None]
+    sources = [imported_digest(one.partition(":")[0] if isinstance(one, str) else one.__module__) for one in makers]
     return digest(specification, sources)
 
 
 def _specification(environment: str) -> Any:
-    made = one_of(environment)  # unlike ``spec``, this imports the module that the id names
-    made.close()
-    return made.spec
+    env = one_of(environment)  # unlike ``spec``, this imports the module that the id names
+    env.close()
+    return env.spec

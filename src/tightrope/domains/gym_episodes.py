@@ -190,14 +190,14 @@ def horizon_of(environment: Any, horizon: int | None) -> int:
 
 def longest_episode(environment: Any) -> int | None:
     """After how many steps the environment cuts an episode off; None where it does not say."""
-    made = one_of(environment)
-    steps: int | None = getattr(made.spec, "max_episode_steps", None)
-    layer = made
+    env = one_of(environment)
+    steps: int | None = getattr(env.spec, "max_episode_steps", None)
+    layer = env
     while steps is None and layer is not None:  # a TimeLimit around an environment that was never registered
         steps = getattr(layer, "_max_episode_steps", None)
         layer = getattr(layer, "env", None)
-    if made is not environment:
-        made.close()
+    if env is not environment:
+        env.close()
     return steps
 
 
@@ -205,14 +205,14 @@ def one_of(environment: Any) -> Any:
     """One environment: the given one, or a new one of this id or by this function."""
     gymnasium = _gymnasium()
     with _making(environment):
-        made = gymnasium.make(environment) if isinstance(environment, str) else environment
-        made = made() if callable(made) else made
-    if not isinstance(made, gymnasium.Env):
+        env = gymnasium.make(environment) if isinstance(environment, str) else environment
+        env = env() if callable(env) else env
+    if not isinstance(env, gymnasium.Env):
         raise TightropeError(
             "env must be the id of a Gymnasium environment, such as CartPole-v1, an environment, or a function that "
-            f"makes one; got {type(made).__name__}"
+            f"makes one; got {type(env).__name__}"
         )
-    return made
+    return env
 
 
 def _gymnasium() -> Any:

@@ -6,7 +6,7 @@ next cell is a function of cell and action, so this is a finite process in its o
 and values are exact. Every decision costs 1. The episode ends when the snapped position is at the goal.
 
 Starts are uniform over all cells short of the goal: from the valley alone the behaviour policy nearly never arrives,
-and importance sampling would need 1e5 trajectories.
+and importance sampling would need 1e5 episodes.
 """
 
 from __future__ import annotations

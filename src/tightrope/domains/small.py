@@ -175,12 +175,36 @@ def _cliff() -> SmallProblem:
     )
 
 
+def _rare() -> SmallProblem:
+    """Every step may, very rarely, end in a disaster: two logs of fifty episodes in five hold none."""
+    places, loss = 3, -50.0
+    transition = np.zeros((places, 2, places + 1))
+    rewards = np.zeros((places, 2, places + 1))
+    for place in range(places):
+        for action, (disaster, pay) in enumerate([(0.0035, 0.5), (0.003, 1.2)]):
+            transition[place, action, place] = 0.5
+            transition[place, action, (place + 1) % places] = 0.5 - disaster
+            transition[place, action, places] = disaster
+            rewards[place, action] = pay
+            rewards[place, action, (place + 1) % places] += 0.6
+            rewards[place, action, places] = loss
+    return SmallProblem(
+        "rare",
+        "a loss so rare that logs of fifty episodes often hold none",
+        FiniteMDP(transition, rewards, np.eye(places)[0], horizon=5),
+        TabularPolicy(np.tile([0.5, 0.5], (places, 1))),
+        TabularPolicy(np.tile([0.3, 0.7], (places, 1))),
+        max_ratio=1.4**5,
+    )
+
+
 SMALL: dict[str, Callable[[], SmallProblem]] = {
     "walker": _walker,
     "bonus": _bonus,
     "decline": _decline,
     "clinic": _clinic,
     "cliff": _cliff,
+    "rare": _rare,
 }
 
 
@@ -192,11 +216,11 @@ def small(name: str) -> SmallProblem:
     plain = name.removesuffix(SWAPPED)
     if plain not in SMALL:
         raise TightropeError(must_be_one_of("problem", name, SMALL))
-    made = SMALL[plain]()
+    problem = SMALL[plain]()
     if plain == name:
-        return made
-    old, new = made.candidate, made.behavior
-    largest = float((new.table / old.table).max()) ** made.mdp.horizon
+        return problem
+    old, new = problem.candidate, problem.behavior
+    largest = float((new.table / old.table).max()) ** problem.mdp.horizon
     return replace(
-        made, name=name, about=f"{plain} the other way round", behavior=old, candidate=new, max_ratio=largest
+        problem, name=name, about=f"{plain} the other way round", behavior=old, candidate=new, max_ratio=largest
     )

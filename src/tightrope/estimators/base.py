@@ -43,7 +43,7 @@ class Estimator(Protocol):
 
     @property
     def shares_weights(self) -> bool:
-        """Whether it weighs trajectories as WIS and its kin do: what skews one of these skews all, seen or not."""
+        """Whether it weighs episodes as WIS and its kin do: what skews one of these skews all, seen or not."""
         return False
 
     @property
@@ -53,7 +53,7 @@ class Estimator(Protocol):
 
     @property
     def fitted_to_all(self) -> bool:
-        """Whether its model is fitted to the very trajectories that it corrects."""
+        """Whether its model is fitted to the very episodes that it corrects."""
         return False
 
     @property
@@ -78,7 +78,7 @@ class Estimator(Protocol):
 
 @runtime_checkable
 class IndependentEstimator(Estimator, Protocol):
-    """An estimator that is a mean of independent per-trajectory values, so that exact bounds apply."""
+    """An estimator that is a mean of independent per-episode values, so that exact bounds apply."""
 
     def trajectory_values(self, problem: Problem, *, max_ratio: float | None) -> TrajectoryValues:
         """The values, shifted to be ≥ 0 by the declared range, with their ceiling where ``max_ratio`` gives one."""

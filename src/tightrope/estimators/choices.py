@@ -37,20 +37,20 @@ class Choices:
 def choices(problem: Problem, *, exact: bool) -> Choices:
     """What could have been done; ``exact`` refuses where no ceiling of the step ratio is known or declared."""
     ratios = step_ratios(problem)
-    made = _listed(problem, ratios) or _gaussian(problem, ratios)
+    result = _listed(problem, ratios) or _gaussian(problem, ratios)
     if problem.max_step_ratio is not None:
         declared = np.full(len(ratios), problem.max_step_ratio)
         _check(problem, ratios, declared, "max_step_ratio is exceeded")
-        made = made or _one(ratios, declared)
-    if made is None and not exact:
-        made = _one(ratios, np.full(len(ratios), max(1.0, float(ratios.max()))))
-    if made is None:
+        result = result or _one(ratios, declared)
+    if result is None and not exact:
+        result = _one(ratios, np.full(len(ratios), max(1.0, float(ratios.max()))))
+    if result is None:
         raise BoundError(
             "a tether needs to know how large the importance ratio of one step can be: read the logs with the "
             "behaviour policy itself (read(behavior=policy), --behavior-policy), or declare a number that no "
             "step's ratio can exceed (max_step_ratio=..., --max-step-ratio). is and pdis do without"
         )
-    return made
+    return result
 
 
 def step_ratios(problem: Problem) -> Array:
@@ -70,25 +70,27 @@ def _listed(problem: Problem, ratios: Array) -> Choices | None:
         return None
     assert data.states is not None
     assert data.actions is not None
-    mine, theirs = (
+    candidates, theirs = (
         numbers("probs", policy.probs(lent(data.states), lent(data.times))) for policy in (candidate, behavior)
     )
     labels = np.unique(data.actions.astype(np.int64))
-    columns = np.concatenate([np.arange(mine.shape[1]), labels[labels >= mine.shape[1]]])  # as a tabular model has them
+    columns = np.concatenate(
+        [np.arange(candidates.shape[1]), labels[labels >= candidates.shape[1]]]
+    )  # as a tabular model has them
     probs, others = np.zeros((2, data.n_steps, len(columns)))
-    probs[:, : mine.shape[1]] = mine
+    probs[:, : candidates.shape[1]] = candidates
     known = columns < theirs.shape[1]
     others[:, known] = theirs[:, columns[known]]
     possible = others > 0
     taken = np.searchsorted(columns, data.actions)
     reach = np.divide(probs, others, out=np.zeros_like(probs), where=possible)
-    said = reach[np.arange(len(taken)), taken]
-    apart = np.flatnonzero(np.abs(ratios - said) > AGREE * np.maximum(ratios, said))
+    implied = reach[np.arange(len(taken)), taken]
+    apart = np.flatnonzero(np.abs(ratios - implied) > AGREE * np.maximum(ratios, implied))
     if len(apart):  # then nobody knows the ratios of other actions either
         step = int(apart[0])
         raise BoundError(
             f"{data.where(step)} has an importance ratio of {ratios[step]:.6g} by its logged probabilities, and of "
-            f"{said[step]:.6g} by the behaviour policy given; mend the probabilities or the policy"
+            f"{implied[step]:.6g} by the behaviour policy given; mend the probabilities or the policy"
         )
     return Choices(np.where(possible, probs, 0.0), np.where(possible, np.maximum(reach, TINY), 0.0), taken, ratios)
 

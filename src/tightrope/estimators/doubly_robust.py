@@ -31,7 +31,7 @@ Fit = Literal["cross", "shared", "refit"]
 class _DoublyRobust(Estimator):
     """Settings that DR and WDR share.
 
-    ``fit`` says where q̂ comes from: "cross" (each trajectory is corrected by a model fitted on the other folds),
+    ``fit`` says where q̂ comes from: "cross" (each episode is corrected by a model fitted on the other folds),
     "shared" (one model from all the data, the paper's choice) or "refit" (one per resample). With one model fitted on
     the data it corrects, deterministic dynamics leave δ = 0 everywhere and nothing is corrected; hence "cross" by
     default.
@@ -101,7 +101,7 @@ def td_errors(data: TrajectoryDataset, q_values: Array, state_values: Array) -> 
 
 
 def fold_of(data: TrajectoryDataset, folds: int) -> IntArray:
-    """Which fold each trajectory belongs to, (n,): by its identity, so that repeats of one stay together."""
+    """Which fold each episode belongs to, (n,): by its identity, so that repeats of one stay together."""
     assert data.episode_ids is not None
     _, place = np.unique(data.episode_ids, return_inverse=True)
     return place.astype(np.int64) % folds

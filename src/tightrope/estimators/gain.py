@@ -1,4 +1,4 @@
-"""The candidate's value less the behaviour policy's, on the same trajectories: what "is it better?" asks.
+"""The candidate's value less the behaviour policy's, on the same episodes: what "is it better?" asks.
 
 Both are estimated from the same logs and move together; bounded as one difference under the same weights, what they
 share cancels (docs/errata.md, item 31). Two separate bounds would be wider, and an error bar drawn around each says
@@ -188,7 +188,7 @@ def possible_range(estimator: Estimator, dataset: TrajectoryDataset) -> tuple[fl
 
 
 def _sums(value: SumStatistic, combine: RatioSum, returns: Array) -> SumStatistic:
-    """One more ratio, Σ return / Σ 1, taken off."""
+    """The estimator's sums and one ratio more, the mean return, which is subtracted."""
     whole = RatioSum(np.append(combine.coefficients, -1.0), combine.constant)
     k = len(combine.coefficients)
 
@@ -226,12 +226,12 @@ class GainStatistic:
         return self.value.estimate - float(self.returns.mean())
 
     def influence(self) -> Array:
-        """What each trajectory does to the difference, to first order."""
+        """What each episode does to the difference, to first order."""
         result: Array = self.value.influence() - (self.returns - self.returns.mean())
         return result
 
     def leave_one_out(self) -> Array:
-        """The difference without each trajectory in turn."""
+        """The difference without each episode in turn."""
         others = (self.returns.sum() - self.returns) / (self.n_trajectories - 1)
         result: Array = self.value.leave_one_out() - others
         return result

@@ -38,11 +38,11 @@ def guesses(chosen: str | Model, problem: Problem, anchor: Anchor, known: Choice
     key = ("settled", model_key(chosen), anchor)
     settled = problem.once(key, lambda: (chosen, _settled(chosen, problem, anchor)))[1]
     prepared = prepared_model(settled, problem, anchor)
-    found = model(settled, problem)
-    if exact and not _learns_from_the_past(found, prepared):
+    resolved = model(settled, problem)
+    if exact and not _learns_from_the_past(resolved, prepared):
         raise BoundError(
             "an exact bound with tdr needs a model that is fitted to earlier episodes and looks at no others, not even "
-            f'for a range or a set of states; {found.name} does. Use model="tabular" (with n_states, if it is '
+            f'for a range or a set of states; {resolved.name} does. Use model="tabular" (with n_states, if it is '
             'smoothed), values that you give, or model="none"'
         )
     if isinstance(prepared, ActionValuedModel) and known.are_actions:
@@ -56,13 +56,13 @@ def _fits(problem: Problem, known: Choices) -> bool:
 
 def _settled(chosen: str | Model, problem: Problem, anchor: Anchor) -> str | Model:
     """The model with nothing left to take from all logs at once, as the lowest reward for what was never seen."""
-    data, found, side = problem.dataset, model(chosen, problem), 0 if anchor == "low" else 1
-    if not isinstance(found, TabularModel) or found.unseen_reward is not None:
+    data, resolved, side = problem.dataset, model(chosen, problem), 0 if anchor == "low" else 1
+    if not isinstance(resolved, TabularModel) or resolved.unseen_reward is not None:
         return chosen
     if data.step_range is not None and np.isfinite(data.step_range[side]):
         return chosen
     assert data.value_range is not None
-    return replace(found, unseen_reward=data.value_range[side] / float(data.discounts.sum()))
+    return replace(resolved, unseen_reward=data.value_range[side] / float(data.discounts.sum()))
 
 
 def _learns_from_the_past(chosen: Model, prepared: PreparedModel) -> bool:
@@ -83,12 +83,12 @@ class TimeGuesses:
 
         data, parts = self.data, []
         to_come = returns_to_come(data.offsets, data.rewards, data.discount)
-        for taught, told in blocks:
-            steps = data.steps_of(taught)
+        for earlier, later in blocks:
+            steps = data.steps_of(earlier)
             sums = np.bincount(data.times[steps], weights=to_come[steps], minlength=data.horizon)
             counts = np.bincount(data.times[steps], minlength=data.horizon)
             guess = np.divide(sums, counts, out=np.zeros(data.horizon), where=counts > 0)
-            parts.append(np.repeat(guess[data.times[data.steps_of(told)], None], self.n_choices, axis=1))
+            parts.append(np.repeat(guess[data.times[data.steps_of(later)], None], self.n_choices, axis=1))
         return parts
 
 
@@ -103,9 +103,9 @@ class ActionGuesses:
     def of(self, blocks: Blocks) -> list[Array]:
         """Of all models at once; actions that neither policy lists are no choices."""
         weights = np.zeros((len(blocks), self.n_trajectories))
-        for row, (taught, _) in zip(weights, blocks, strict=True):
-            row[taught] = 1.0
-        tables = self.prepared.action_values(weights, [told for _, told in blocks])
+        for row, (earlier, _) in zip(weights, blocks, strict=True):
+            row[earlier] = 1.0
+        tables = self.prepared.action_values(weights, [later for _, later in blocks])
         short = next((table.shape for table in tables if table.ndim != 2 or table.shape[1] < self.n_choices), None)
         if short:
             raise TightropeError(f"the model's action values have shape {short}; {self.n_choices} actions expected")
@@ -123,12 +123,12 @@ class StateGuesses:
     def of(self, blocks: Blocks) -> list[Array]:
         """One model after the other."""
         parts = []
-        for taught, told in blocks:
-            steps = self.data.steps_of(told)
+        for earlier, later in blocks:
+            steps = self.data.steps_of(later)
             guess = np.zeros(len(steps))
-            if len(taught):
+            if len(earlier):
                 weights, wanted = np.zeros(self.data.n_trajectories), np.zeros(self.data.n_trajectories, dtype=np.bool_)
-                weights[taught], wanted[told] = 1.0, True
+                weights[earlier], wanted[later] = 1.0, True
                 guess = np.nan_to_num(self.prepared.control_variates(weights, wanted)[1][steps])
             parts.append(np.repeat(guess[:, None], self.n_choices, axis=1))
         return parts

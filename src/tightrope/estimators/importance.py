@@ -1,4 +1,4 @@
-"""Importance sampling: IS and PDIS, means of one independent value per trajectory.
+"""Importance sampling: IS and PDIS, means of one independent value per episode.
 
 With a declared range the values are shifted before they are multiplied by the ratio and the mean is shifted back
 (the paper's normalisation to [0, 1]; the scale cancels, only the shift acts). With returns counted from their floor,
@@ -40,7 +40,7 @@ class _Mean(IndependentEstimator):
         return replace(self, anchor=anchor)
 
     def range(self, dataset: TrajectoryDataset) -> tuple[float, float] | None:
-        """The declared range of one trajectory's contribution before weighting."""
+        """The declared range of one episode's contribution before weighting."""
         raise NotImplementedError
 
     def weighing(self, dataset: TrajectoryDataset, shift: float) -> Weighing:
@@ -64,7 +64,7 @@ class _Mean(IndependentEstimator):
         return end
 
     def _total(self, dataset: TrajectoryDataset) -> float:
-        """What a shift of one per trajectory or step adds to the value."""
+        """What a shift of one per episode or step adds to the value."""
         return 1.0
 
     def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:

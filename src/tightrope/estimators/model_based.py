@@ -18,7 +18,7 @@ from tightrope.functional.statistic import weight_rows
 from tightrope.models import Evaluated, Model, SmoothModel, prepared_model
 
 ROW_BYTES = 8 << 20  # what one block of whole weight rows may take
-MOST_FITS = 2000  # trajectories up to which leaving one out is done by fitting
+MOST_FITS = 2000  # episodes up to which leaving one out is done by fitting
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,13 @@ class ModelStatistic:
         return float(self(np.ones(self.n_trajectories)))
 
     def influence(self) -> Array:
-        """n ∂V̂/∂w_i, exactly where the model knows it, else by leaving each trajectory out."""
+        """n ∂V̂/∂w_i, exactly where the model knows it, else by leaving each episode out."""
         return self._influence
 
     def leave_one_out(self) -> Array:
-        """The value without each trajectory in turn, (n,): n more fits.
+        """The value without each episode in turn, (n,): n more fits.
 
-        Beyond a few thousand trajectories a model that knows its derivatives answers to first order, θ̂ − ψ_i/(n−1);
+        Beyond a few thousand episodes a model that knows its derivatives answers to first order, θ̂ − ψ_i/(n−1);
         where it is smooth the difference is of the order 1/n², and the fits would take longer than the bootstrap.
         """
         return self._others

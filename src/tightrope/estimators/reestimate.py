@@ -79,7 +79,7 @@ class Reestimated:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SmoothReestimated(Reestimated):
-    """The same, with derivatives: through the ratios of each trajectory itself, and through the fit that all share."""
+    """The same, with derivatives: through the ratios of each episode itself, and through the fit that all share."""
 
     def influences(self, weights: Array) -> Array:
         """∂value/∂w_i under each row, (rows, n); 0 where the weight is 0 or the value undefined."""

@@ -99,14 +99,14 @@ class TDR(SequentialEstimator):
         """Values for other exact bounds: a random half of the episodes, told by what the other half taught."""
         game, n = self.sequential_values(problem), problem.dataset.n_trajectories
         order = np.random.default_rng(n).permutation(n)  # of places in the logs: sorted episodes are not independent
-        taught, told = order[: n // 2], order[n // 2 :]
-        tethers = np.unique(GRID * game.unit(taught)) if len(taught) else np.zeros(1)
-        within = game.learned([(taught[::2], taught[1::2])], tethers)[0] if len(taught) > 1 else np.zeros((1, 1))
+        earlier, later = order[: n // 2], order[n // 2 :]
+        tethers = np.unique(GRID * game.unit(earlier)) if len(earlier) else np.zeros(1)
+        within = game.learned([(earlier[::2], earlier[1::2])], tethers)[0] if len(earlier) > 1 else np.zeros((1, 1))
         best = _longest(within, tethers)
-        values = game.learned([(taught, told)], tethers[best : best + 1])[0][:, 0] + tethers[best]
+        values = game.learned([(earlier, later)], tethers[best : best + 1])[0][:, 0] + tethers[best]
         return TrajectoryValues(
             np.maximum(values, 0.0), game.origin - game.sign * tethers[best], game.sign, None,
-            "a ceiling, which tethered values do not have", np.asarray(told, dtype=np.int64),
+            "a ceiling, which tethered values do not have", np.asarray(later, dtype=np.int64),
         )  # fmt: skip
 
     def _tethered(self, problem: Problem, *, exact: bool) -> TetheredValues:
@@ -161,8 +161,8 @@ class TetheredValues:
             tethers = np.array([np.inf if np.isinf(self.estimator.tether) else self.estimator.tether * unit])
         parts = [(everyone[fold != k] if (fold != k).any() else everyone, everyone[fold == k]) for k in np.unique(fold)]
         table = np.empty((n, len(tethers)))
-        for (_, told), some in zip(parts, self.learned(parts, tethers), strict=True):
-            table[told] = some
+        for (_, held_out), some in zip(parts, self.learned(parts, tethers), strict=True):
+            table[held_out] = some
         return np.ascontiguousarray(table[:, _longest(table, tethers) if self.estimator.tether is None else 0])
 
     @cached_property
@@ -187,23 +187,24 @@ class TetheredValues:
     def learned(self, blocks: Sequence[tuple[IntArray, IntArray]], tethers: Array) -> list[Array]:
         """X of the second episodes of each pair, told by the first ones, under each tether: (second, tethers) each."""
         return [
-            self._block(told, guess, tethers) for (_, told), guess in zip(blocks, self.guesses.of(blocks), strict=True)
+            self._block(later, guess, tethers)
+            for (_, later), guess in zip(blocks, self.guesses.of(blocks), strict=True)
         ]
 
-    def _block(self, told: IntArray, guess: Array, tethers: Array) -> Array:
+    def _block(self, later: IntArray, guess: Array, tethers: Array) -> Array:
         from tightrope.estimators.tether_kernels import tethered_values
 
         data, sign, known = self.data, self.sign, self.choices
         low, high = sorted(sign * end for end in data.value_range or (-np.inf, np.inf))
         rewards = sorted(sign * end for end in data.step_range) if data.step_range is not None else [-np.inf]
-        values = np.empty((len(told), len(tethers)))
+        values = np.empty((len(later), len(tethers)))
         tethered_values(
-            data.offsets[:-1][told], data.lengths[told], self._rewards, known.ratios, known.taken, known.probs,
+            data.offsets[:-1][later], data.lengths[later], self._rewards, known.ratios, known.taken, known.probs,
             known.reach, sign * guess, data.discount, data.horizon, low, high - low, rewards[0], tethers, values,
         )  # fmt: skip
         if self.exact and data.any_cut:  # whatever followed, a value is never below this
             assert data.cut is not None
-            values[data.cut[told]] = -tethers
+            values[data.cut[later]] = -tethers
         return values
 
 

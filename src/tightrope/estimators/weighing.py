@@ -1,4 +1,4 @@
-"""What every importance-sampling estimator is: per-trajectory values, weighed by importance ratios, averaged.
+"""What every importance-sampling estimator is: per-episode values, weighed by importance ratios, averaged.
 
     constant + Σ_i w_i b_i / Σ_i w_i + Σ_t c_t Σ_i w_i ρ_t^i x_t^i / D_t,
 
@@ -34,8 +34,8 @@ class Weighing:
     constant: float = 0.0
 
     def statistic(self, problem: Problem) -> SumStatistic | ModelStatistic:
-        """The estimator as a function of trajectory weights."""
-        ratios, combine = problem.ratios, self.combine  # without overlap there are none: refused at once
+        """The estimator as a function of episode weights."""
+        ratios, combine = problem.ratios, self.combine  # logs without overlap have no ratios: refused here
         if problem.behavior is not None:
             return self._reestimated(problem)
         make = self._normalized_columns if self.self_normalized else self._mean_columns

@@ -25,7 +25,7 @@ def weigh(
 ) -> Any:
     """Fill logs (n, K), top, below and above (K,); whether every quotient is defined.
 
-    A trajectory of weight 0 is passed over: a fit that never saw its actions has nothing to say of them. A fit that
+    An episode of weight 0 is passed over: a fit that never saw its actions has nothing to say of them. A fit that
     gives an action of positive weight the probability 0 leaves the row undefined.
     """
     count, weight_total = values.shape[1], weights.sum()
@@ -72,7 +72,7 @@ def slopes(
     direct: Any,
     gradient: Any,
 ) -> None:
-    """What each trajectory adds with its ratios held fixed (n,), and ∂value/∂log b of every step (N,).
+    """What each episode adds with its ratios held fixed (n,), and ∂value/∂log b of every step (N,).
 
     A step's probability divides the ratios of its own and all later times.
     """

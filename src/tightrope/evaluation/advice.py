@@ -18,25 +18,27 @@ from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side, Summary, estimated_behavior
 from tightrope.base.warnings import CODES, Caution, caution, coded
 from tightrope.evaluation.case import Answer
+from tightrope.evaluation.model_check import REMEMBERS
 
 EXCESS = 0.2  # of the nominal error rate: how much more is worth a warning
 EXCESS_SECOND_ORDER = 0.4  # likewise for methods that correct for skew themselves, which they do only in part
+ANY_N = "It holds at any number of episodes"
 
 
 def spread_warning(
     influence: Array, estimate: float, side: Side, confidence: float, *, second_order: bool
 ) -> list[Caution]:
-    """Whether the trajectories' influence values are too alike, or skewed towards the unsafe side.
+    """Whether the episodes' influence values are too alike, or skewed towards the unsafe side.
 
-    Rare trajectories that pull towards the unsafe side are what no resampling of the others reveals. The yardstick is
+    Rare episodes that pull towards the unsafe side are what no resampling of the others reveals. The yardstick is
     the first Edgeworth term of Student's one-sided interval for a mean, φ(z)(2z² + 1)/6 · skewness/√n (Hall 1992,
     section 2.6); other intervals and estimators differ in the factor, and a sample's skewness understates the true one.
     """
     spread = float(np.sqrt(np.square(influence).mean()))
     if np.isnan(spread):
-        return [caution("one-trajectory", "without one of the trajectories the estimate is undefined")]
+        return [caution("one-trajectory", "without one of the episodes the estimate is undefined")]
     if not spread > 1e-12 * abs(estimate):
-        text = "all trajectories have the same influence, so the bootstrap sees no uncertainty"
+        text = "all episodes have the same influence, so the bootstrap sees no uncertainty"
         return [caution("no-spread", text)]
     skew = float(np.mean((influence / spread) ** 3))
     toward = -skew if side == "lower" else skew
@@ -47,41 +49,41 @@ def spread_warning(
         return []
     where = "low" if side == "lower" else "high"
     text = (
-        f"a few trajectories pull the estimate towards {where} values (skewness {skew:.1f}, n = {len(influence)}); "
+        f"a few episodes pull the estimate towards {where} values (skewness {skew:.1f}, n = {len(influence)}); "
         f"bounds from resampling then err more often than the nominal {1 - confidence:.3g}"
     )
     return [caution("skew", text, skewness=skew, n=len(influence))]
 
 
 def advise(
-    answers: Sequence[Answer], found: Overlap, side: Side, dataset: TrajectoryDataset, *, strict: bool = False
+    answers: Sequence[Answer], overlap: Overlap, side: Side, dataset: TrajectoryDataset, *, strict: bool = False
 ) -> tuple[str, int | None]:
-    """A line of advice and which answer of this side it points to; None when this data cannot answer."""
+    """A line of advice and which answer of this side it points to; None when these logs cannot answer."""
     here = {i: answer for i, answer in enumerate(answers) if answer.bound.side == side}
-    mine = {i: answer.bound for i, answer in here.items()}
+    bounds = {i: answer.bound for i, answer in here.items()}
     exact = _best_exact(here, dataset)
     if strict:
         if exact is not None:
-            return f"Believe {_name(mine[exact])}, which holds at any n: nothing else is strict.", exact
-        computed = any(bound.guarantee == "exact" for bound in mine.values())
+            return f"Use {_name(bounds[exact])}. {ANY_N}.", exact
+        computed = any(bound.guarantee == "exact" for bound in bounds.values())
         why = "no exact bound improves on what is possible anyway" if computed else "no exact bound could be computed"
-        return f"This data cannot answer strictly: {why}. What would help: {_help(mine, found, dataset)}.", None
+        return f"These logs cannot answer strictly: {why}. What would help: {_help(bounds, overlap, dataset)}.", None
     sound = _best_sound({i: one for i, one in here.items() if not one.bound.rests_on_model}, dataset)
     if sound is not None:
-        return _believe_approximate(here, sound, exact, found)
-    why = _why_not(mine)
-    also = f" Without trusting a model: {_name(mine[exact])}." if exact is not None else ""
+        return _use_approximate(here, sound, exact, overlap)
+    why = _why_not(bounds)
+    also = f" Without a model: {_name(bounds[exact])}." if exact is not None else ""
     model = _best_sound({i: one for i, one in here.items() if one.bound.rests_on_model}, dataset)
     if model is not None:
         return (
-            f"Believe {_name(mine[model])}, if you believe the model: {why}; nothing in the logs contradicts the "
-            f"model, but this bound rests on it alone.{also}",
+            f"Use {_name(bounds[model])}, if you believe the model. It rests on the model alone, which nothing in the "
+            f"logs contradicts{why and '; '}{why}.{also}",
             model,
         )
     if exact is not None:
-        return f"Believe {_name(mine[exact])}, which holds at any n{why and ': '}{why}.", exact
-    says = "" if why else "no bound improves on what is possible anyway"
-    return f"This data cannot answer: {why}{says}. What would help: {_help(mine, found, dataset)}.", None
+        return f"Use {_name(bounds[exact])}. {ANY_N}{why and '; '}{why}.", exact
+    nothing = "" if why else "no bound improves on what is possible anyway"
+    return f"These logs cannot answer: {why}{nothing}. What would help: {_help(bounds, overlap, dataset)}.", None
 
 
 def _best_exact(here: dict[int, Answer], dataset: TrajectoryDataset) -> int | None:
@@ -107,9 +109,9 @@ def _best_sound(here: dict[int, Answer], dataset: TrajectoryDataset) -> int | No
 
 
 def _skewed(here: dict[int, Answer]) -> set[str]:
-    """The estimators that skew speaks against: where one bound shows it, its own and all that weigh trajectories alike.
+    """The estimators that skew speaks against: where one bound shows it, its own and all that weigh episodes alike.
 
-    The data sets on which one of them looks free of it are those that miss the trajectories in question.
+    The data sets on which one of them looks free of it are those that miss the episodes in question.
     """
     shown = [one.estimator for one in here.values() if coded(one.bound.warnings, "skew")]
     seen = {estimator.name for estimator in shown if not estimator.rests_on_model}
@@ -117,30 +119,26 @@ def _skewed(here: dict[int, Answer]) -> set[str]:
     return seen | alike if seen & alike else seen
 
 
-def _believe_approximate(
-    here: dict[int, Answer], sound: int, exact: int | None, found: Overlap
+def _use_approximate(
+    here: dict[int, Answer], sound: int, exact: int | None, overlap: Overlap
 ) -> tuple[str, int | None]:
-    mine = {i: answer.bound for i, answer in here.items()}
-    chosen, skewed = mine[sound], sorted(_skewed(here))
-    if exact is not None and (mine[exact].value - chosen.value) * (1 if chosen.side == "lower" else -1) >= 0:
-        return f"Believe {_name(mine[exact])}, which holds at any n and is no looser than {_name(chosen)}.", exact
-    also = f" If it must hold without approximation: {_name(mine[exact])}." if exact is not None else ""
-    out = f" (skew rules out {', '.join(skewed)})" if skewed else ""
-    return (
-        f"Believe {_name(chosen)}: {chosen.n_trajectories} trajectories are worth "
-        f"{found.effective_sample_size[-1]:.0f}, and it is the first choice that no warning speaks against{out}.{also}",
-        sound,
-    )
+    bounds = {i: answer.bound for i, answer in here.items()}
+    chosen, skewed = bounds[sound], sorted(_skewed(here))
+    if exact is not None and (bounds[exact].value - chosen.value) * (1 if chosen.side == "lower" else -1) >= 0:
+        return f"Use {_name(bounds[exact])}. {ANY_N}, and is no looser than {_pair(chosen)} ({_value(chosen)}).", exact
+    also = f" Exact, at any number of episodes: {_name(bounds[exact])}." if exact is not None else ""
+    out = f" Ruled out: {', '.join(skewed).upper()}, whose bounds err too often on data this skewed." if skewed else ""
+    return f"Use {_name(chosen)}. {_information(overlap, chosen.n_trajectories, digits=0)}.{out}{also}", sound
 
 
-def _why_not(mine: dict[int, Bound]) -> str:
+def _why_not(bounds: dict[int, Bound]) -> str:
     """Why no approximate bound is believed; empty when none was asked for."""
-    if any(coded(bound.warnings, "mean-ratio") for bound in mine.values()):
+    if any(coded(bound.warnings, "mean-ratio") for bound in bounds.values()):
         return (
-            "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the trajectories "
+            "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the episodes "
             "that matter are missing"
         )
-    approximate = [bound for bound in mine.values() if bound.guarantee == "approximate"]
+    approximate = [bound for bound in bounds.values() if bound.guarantee == "approximate"]
     if not approximate:
         return ""
     doubts = {warning.code for bound in approximate for warning in bound.warnings if warning.against}
@@ -148,13 +146,13 @@ def _why_not(mine: dict[int, Bound]) -> str:
     return f"resampling the weighted logs is not to be trusted here ({', '.join(broken) or 'none of it was computed'})"
 
 
-def _help(mine: dict[int, Bound], found: Overlap, dataset: TrajectoryDataset) -> str:
-    if coded(found.warnings, "no-overlap"):
+def _help(bounds: dict[int, Bound], overlap: Overlap, dataset: TrajectoryDataset) -> str:
+    if coded(overlap.warnings, "no-overlap"):
         return "logs of a policy that sometimes acts as the candidate does, with its probabilities"
     ways = "more logs, or logs of a policy closer to the candidate"
-    if any(bound.guarantee == "exact" for bound in mine.values()):
+    if any(bound.guarantee == "exact" for bound in bounds.values()):
         return ways
-    if any(bound.behavior is not None for bound in mine.values()):
+    if any(bound.behavior is not None for bound in bounds.values()):
         return f"logs with the probabilities of their actions, for an exact bound; {ways}"
     if dataset.value_range is None:
         return f"a declared reward_range, for an exact bound; {ways}"
@@ -169,42 +167,53 @@ def _is_doubted(bound: Bound) -> bool:
 
 
 def _name(bound: Bound) -> str:
-    sign = "≥" if bound.side == "lower" else "≤"
-    said = f"{bound.about} {sign} {bound.value:.4g} at {bound.confidence:.4g}, {bound.guarantee}"
-    return f"{bound.estimator} with {bound.method} ({said}{estimated_behavior(bound)})"
+    level = f"{bound.confidence:.4g}, {bound.guarantee}{estimated_behavior(bound)}"
+    return f"{_pair(bound)}: {_value(bound)} ({level})"
+
+
+def _pair(bound: Bound) -> str:
+    return f"{bound.estimator.upper()} with {bound.method}"
+
+
+def _value(bound: Bound) -> str:
+    return f"{bound.about} {'≥' if bound.side == 'lower' else '≤'} {bound.value:.4g}"
+
+
+def _information(overlap: Overlap, n: int, *, digits: int) -> str:
+    effective = f"{overlap.effective_sample_size[-1]:,.{digits}f}"
+    return f"{n:,} logged episodes carry as much information as {effective} episodes of the candidate"
 
 
 def reasons(
-    found: Overlap,
+    overlap: Overlap,
     check: ModelCheck | None,
     summary: Summary,
     answers: Sequence[Answer],
     behavior: BehaviorCheck | None = None,
 ) -> tuple[str, ...]:
     """The measured quantities that the advice weighs, a line each."""
-    lines = [_overlap_line(found, summary.n_trajectories)]
+    lines = [_overlap_line(overlap, summary.n_trajectories)]
     if behavior is not None:
         lines.append(f"behaviour policy {behavior.summary}; no bound that rests on it is exact")
-    if found.unlogged_mass is not None:
+    if overlap.unlogged_mass is not None:
         lines.append(
-            f"support: {found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
+            f"support: {overlap.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
         )
-    lines += [f"determinism: {text}" for text in found.deterministic]
+    lines += [f"determinism: {text}" for text in overlap.deterministic]
     if check is not None:
         lines.append(_model_line(check))
         lines += _bias_line(check, [answer.bound for answer in answers], summary)
     return (*lines, *_sensitivity_line(answers))
 
 
-def _overlap_line(found: Overlap, n: int) -> str:
-    none = coded(found.warnings, "no-overlap")
+def _overlap_line(overlap: Overlap, n: int) -> str:
+    none = coded(overlap.warnings, "no-overlap")
     if none:
         return f"overlap: not measured; {none[0].text}"
-    tail = "no tail to fit" if found.pareto_k is None else f"tail index {found.pareto_k:.2f}"
-    return (
-        f"overlap: {n} trajectories are worth {found.effective_sample_size[-1]:.1f}; {found.zero_share:.0%} of them "
-        f"the candidate could not have produced; {tail}"
-    )
+    impossible = f"could not have produced {overlap.zero_share:.0%} of them"
+    possible = "could have produced all of them" if overlap.zero_share == 0 else impossible
+    tail = "no tail to fit" if overlap.pareto_k is None else f"tail index {overlap.pareto_k:.2f}"
+    return f"overlap: {_information(overlap, n, digits=1)}; the candidate {possible}; {tail}"
 
 
 def _model_line(check: ModelCheck) -> str:
@@ -214,12 +223,14 @@ def _model_line(check: ModelCheck) -> str:
     if check.unseen_mass is not None:
         parts.append(f"{check.unseen_mass:.1%} of the candidate's steps on pairs never logged")
     if check.memory is not None:
-        parts.append(f"a test whether the logged state is all there is gives p = {check.memory:.2g}")
+        sign = "something is missing" if check.memory < REMEMBERS else "no sign that something is missing"
+        parts.append(f"test of the logged state: p = {check.memory:.2g} ({sign})")
     if check.misfit is not None:
-        parts.append(f"a test whether residuals still depend on state and action gives p = {check.misfit:.2g}")
+        sign = "the shape is wrong" if check.misfit < REMEMBERS else "no sign of a wrong shape"
+        parts.append(f"test of the residuals: p = {check.misfit:.2g} ({sign})")
     if check.likelihood_training is not None and check.likelihood_held_out is not None:
         parts.append(
-            f"weighted negative log-likelihood of a trajectory {check.likelihood_training:.3g} fitted, "
+            f"weighted negative log-likelihood of an episode {check.likelihood_training:.3g} fitted, "
             f"{check.likelihood_held_out:.3g} held out"
         )
     return f"{check.model} model: {'; '.join(parts)}"
@@ -229,13 +240,13 @@ def _bias_line(check: ModelCheck, bounds: Sequence[Bound], summary: Summary) -> 
     """The model's own bound, moved by the most that its bias can be: "Bootstrapping with Models", after Corollary 2."""
     if check.bias_bound is None or summary.horizon == 1:  # after one step nothing follows that could be wrong
         return []
-    mine = [b for b in bounds if b.rests_on_model and b.guarantee == "approximate" and np.isfinite(b.value)]
+    alone = [b for b in bounds if b.rests_on_model and b.guarantee == "approximate" and np.isfinite(b.value)]
     moved = [
         f"{b.method} {b.side} bound {b.value - (1 if b.side == 'lower' else -1) * check.bias_bound:.4g} instead of "
         f"{b.value:.4g}"
-        for b in mine[:1]
+        for b in alone[:1]
     ]
-    less = f"; {mine[0].estimator} less that: {moved[0]}" if moved else ""
+    less = f"; {alone[0].estimator.upper()} less that: {moved[0]}" if moved else ""
     low, high = summary.return_range or (-np.inf, np.inf)
     if check.bias_bound >= high - low:
         less = ": more than the whole range of the return, so it says nothing here"
@@ -248,11 +259,11 @@ def _bias_line(check: ModelCheck, bounds: Sequence[Bound], summary: Summary) -> 
 
 def _sensitivity_line(answers: Sequence[Answer]) -> list[str]:
     """What the model does to the estimate that corrects it."""
-    found = {one.estimator.name: one for one in reversed(answers) if one.bound.guarantee == "approximate"}
+    first = {one.estimator.name: one for one in reversed(answers) if one.bound.guarantee == "approximate"}
     compared = [
-        (one.bound, found[one.estimator.without_model].bound)
-        for one in found.values()
-        if one.estimator.without_model in found
+        (one.bound, first[one.estimator.without_model].bound)
+        for one in first.values()
+        if one.estimator.without_model in first
     ]
     return [
         f"sensitivity: {model.estimator.upper()} is {model.estimate:.4g} ± {model.standard_error:.2g} with the model "

@@ -1,4 +1,4 @@
-"""How far to trust an estimated behaviour policy: its predictions on trajectories that it was not fitted to."""
+"""How far to trust an estimated behaviour policy: its predictions on episodes that it was not fitted to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_STEPS = 20_000  # that the test of fit looks at
 
 
 def check_behavior(problem: Problem) -> BehaviorCheck | None:
-    """Cross-fit the behaviour policy over trajectories and compare it with what was done; None when it is as logged.
+    """Cross-fit the behaviour policy over episodes and compare it with what was done; None when it is as logged.
 
     In-sample numbers flatter: counts of states visited once are always right. So calibration is measured held out. For
     discrete actions it is the mean difference of predicted probabilities and actual frequencies over ten bins, all
@@ -80,8 +80,8 @@ def _misfit(problem: Problem) -> float | None:
         tails = [score_test(features[steps], more, column) for column in behavior.residuals(parameters)[steps].T]
     else:
         return None
-    found = [tail for tail in tails if tail is not None]
-    return min(1.0, len(found) * min(found)) if found else None
+    p_values = [tail for tail in tails if tail is not None]
+    return min(1.0, len(p_values) * min(p_values)) if p_values else None
 
 
 Calibration = tuple[float | None, float | None, float | None]
@@ -99,16 +99,16 @@ def _held_out(problem: Problem) -> tuple[Array, Calibration]:
         others = (fold != k).astype(np.float64)
         if not others.any():
             continue
-        parameters, mine = fits(others), of_step == k
-        log_probs[mine] = behavior.log_probs(parameters)[mine]
+        parameters, here = fits(others), of_step == k
+        log_probs[here] = behavior.log_probs(parameters)[here]
         if isinstance(behavior, DiscreteBehavior):
-            probs = behavior.probs(parameters)[mine]
+            probs = behavior.probs(parameters)[here]
             known = np.isfinite(probs).all(axis=1)
             predicted.append(probs[known].ravel())
-            taken.append((behavior.choices[mine][known, None] == np.arange(probs.shape[1])).ravel())
+            taken.append((behavior.choices[here][known, None] == np.arange(probs.shape[1])).ravel())
         elif isinstance(behavior, GaussianBehavior):
-            found = behavior.residuals(parameters)[mine]
-            residuals.append(found[np.isfinite(found).all(axis=1)])
+            scaled = behavior.residuals(parameters)[here]
+            residuals.append(scaled[np.isfinite(scaled).all(axis=1)])
     if sum(map(len, predicted)):
         return log_probs, (*_expected_error(np.concatenate(predicted), np.concatenate(taken)), None)
     if sum(map(len, residuals)):
@@ -138,14 +138,14 @@ def _warnings(check: BehaviorCheck) -> list[Caution]:
     warnings = []
     if check.unseen_share > UNSEEN:
         text = (
-            f"{check.unseen_share:.1%} of the logged actions were never taken in that state by other trajectories, so "
+            f"{check.unseen_share:.1%} of the logged actions were never taken in that state by other episodes, so "
             "their probability rests on themselves"
         )
         warnings.append(caution("behavior-unseen", text, share=check.unseen_share))
     error, noise = check.calibration_error, check.calibration_noise
     if error is not None and noise is not None and error > MISCALIBRATED + 3 * noise:
         text = (
-            f"on trajectories it was not fitted to, the {check.behavior} behaviour policy is off by {error:.2g} "
+            f"on episodes it was not fitted to, the {check.behavior} behaviour policy is off by {error:.2g} "
             f"(noise alone: {noise:.2g}); the ratios are wrong where it is"
         )
         warnings.append(caution("behavior-miscalibrated", text, error=error, noise=noise))

@@ -54,16 +54,16 @@ def of_undefined(undefined: int, replicates: int) -> list[Caution]:
 def of_range(case: Case, estimator: Estimator, estimate: float, value: float) -> list[Caution]:
     """An estimate or bound beyond what was declared possible says so itself."""
     low, high = possible_range(estimator, case.problem.dataset)
-    found = []
+    warnings = []
     if not low <= estimate <= high:
         text = (
             f"{estimate:.4g} lies outside the possible {low:.4g} to {high:.4g}, as unweighted importance sampling can"
         )
-        found.append(caution("impossible-estimate", text, estimate=estimate, lowest=low, highest=high))
+        warnings.append(caution("impossible-estimate", text, estimate=estimate, lowest=low, highest=high))
     if (value <= low) if case.side == "lower" else (value >= high):
         end = "lowest" if case.side == "lower" else "highest"
-        found.append(caution("vacuous", f"the bound does not improve on the {end} possible value"))
-    return found
+        warnings.append(caution("vacuous", f"the bound does not improve on the {end} possible value"))
+    return warnings
 
 
 def _of_ratios(case: Case, estimator: Estimator) -> tuple[Caution, ...]:

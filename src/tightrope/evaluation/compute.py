@@ -16,7 +16,7 @@ from tightrope.evaluation.overlap import overlap
 from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.work import answers_of
 
-Told = tuple[Answer, Case]  # an answer and the case that it answers
+AnsweredCase = tuple[Answer, Case]  # an answer and the case that it answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +24,8 @@ class Computed:
     """All answers to a question, side by side."""
 
     cases: tuple[Case, ...]  # one for each side
-    values: tuple[Told, ...]  # on the candidate's value
-    gains: tuple[Told, ...]  # on its gain over the behaviour policy
+    values: tuple[AnsweredCase, ...]  # on the candidate's value
+    gains: tuple[AnsweredCase, ...]  # on its gain over the behaviour policy
     skipped: dict[tuple[str, str], TightropeError]  # (estimator, method): why there is no bound
     about: About  # what was asked for
 
@@ -37,16 +37,16 @@ class Computed:
 
 def cases_of(problem: Problem, sides: Sequence[Side], settings: Settings) -> tuple[Case, ...]:
     """The question on each side; what is known of the logs is found once for all of them."""
-    found, behavior = overlap(problem), check_behavior(problem)
-    return tuple(Case(problem, found, side, settings, behavior) for side in sides)
+    measured, behavior = overlap(problem), check_behavior(problem)
+    return tuple(Case(problem, measured, side, settings, behavior) for side in sides)
 
 
 def compute(cases: Sequence[Case], pairs: Sequence[Pair], *, about: About) -> Computed:
     """Bounds of every pair on every side, and on the gain where that is asked for; refused where there is none."""
     paired = [(gain(one), method) for one, method in pairs if not isinstance(method, ProcessBound)]
     also = paired if about == "gain" else []
-    values: list[Told] = []
-    gained: list[Told] = []
+    values: list[AnsweredCase] = []
+    gained: list[AnsweredCase] = []
     skipped: dict[tuple[str, str], TightropeError] = {}
     for case in cases:
         results = answers_of(case, [*pairs, *also])

@@ -1,4 +1,4 @@
-"""One bound looked into for its report: how its estimator's replicates spread, and which trajectories carry it."""
+"""One bound looked into for its report: how its estimator's replicates spread, and which episodes carry it."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ def _histogram(values: Array) -> tuple[tuple[float, ...], tuple[int, ...], int]:
 
 
 def _influential(answer: Answer, case: Case) -> tuple[Influence, ...]:
-    """The trajectories of the largest absolute influence; none where all are alike or the estimator has no value."""
+    """The episodes of the largest absolute influence; none where all are alike or the estimator has no value."""
     problem, data = case.problem, case.problem.dataset
-    made = case.statistic(answer.estimator) if answer.drawn is None else answer.drawn.statistic
-    influence = made.influence() / data.n_trajectories
+    statistic = case.statistic(answer.estimator) if answer.drawn is None else answer.drawn.statistic
+    influence = statistic.influence() / data.n_trajectories
     size = np.where(np.isfinite(influence), np.abs(influence), 0.0)
-    if size.max() <= ROUNDING * abs(made.estimate):
+    if size.max() <= ROUNDING * abs(statistic.estimate):
         return ()
     # Of equals the first: the order must not depend on rounding in the last digits.
     top = np.argsort(-np.round(size / size.max(), 12), kind="stable")[:MOST_INFLUENTIAL]
     weights = np.ones((len(top), data.n_trajectories))
     weights[np.arange(len(top)), top] = 0.0
-    others = made(weights)
+    others = statistic(weights)
     shares = _shares(problem, top) if answer.estimator.uses_ratios else [None] * len(top)
     assert data.episode_ids is not None
     return tuple(

@@ -28,10 +28,10 @@ def draw(case: Case, pairs: Sequence[Pair]) -> Draws:
     for estimator, method in pairs:
         if isinstance(method, BootstrapBound):
             needs.setdefault(estimator, set()).update(method.needs)
-    made = {one: attempt(partial(_statistic, case, one)) for one in needs}
-    whole = {one: statistic for one, statistic in made.items() if not isinstance(statistic, TightropeError)}
+    attempts = {one: attempt(partial(_statistic, case, one)) for one in needs}
+    whole = {one: statistic for one, statistic in attempts.items() if not isinstance(statistic, TightropeError)}
     resampled = _resample(case, {one: whole[one] for one in whole if "values" in needs[one]}, needs)
-    draws: Draws = {one: failure for one, failure in made.items() if isinstance(failure, TightropeError)}
+    draws: Draws = {one: failure for one, failure in attempts.items() if isinstance(failure, TightropeError)}
     for one, statistic in whole.items():
         draws[one] = attempt(partial(_drawn, statistic, resampled.get(one), "leave_one_out" in needs[one]))
     return draws
@@ -43,12 +43,14 @@ def _statistic(case: Case, estimator: Estimator) -> FittedStatistic:
     return case.statistic(estimator)
 
 
-def _drawn(statistic: FittedStatistic, found: Replicates | TightropeError | None, leave_one_out: bool) -> Drawn:
-    if isinstance(found, TightropeError):
-        raise found
-    if found is None:  # nobody asked for replicates
-        found = Replicates(statistic.n_trajectories, statistic.estimate, np.empty(0))
-    return Drawn(statistic, replace(found, leave_one_out=statistic.leave_one_out()) if leave_one_out else found)
+def _drawn(statistic: FittedStatistic, replicates: Replicates | TightropeError | None, leave_one_out: bool) -> Drawn:
+    if isinstance(replicates, TightropeError):
+        raise replicates
+    if replicates is None:  # nobody asked for replicates
+        replicates = Replicates(statistic.n_trajectories, statistic.estimate, np.empty(0))
+    return Drawn(
+        statistic, replace(replicates, leave_one_out=statistic.leave_one_out()) if leave_one_out else replicates
+    )
 
 
 def _resample(
@@ -64,8 +66,8 @@ def _resample(
     if not isinstance(together, TightropeError):
         return dict(zip(statistics, together, strict=True))
     # One of them fails: each by itself gives the same bits, and shows which.
-    alone = {one: attempt(partial(_replicated, case, {one: made}, needs)) for one, made in statistics.items()}
-    return {one: found if isinstance(found, TightropeError) else found[0] for one, found in alone.items()}
+    alone = {one: attempt(partial(_replicated, case, {one: each}, needs)) for one, each in statistics.items()}
+    return {one: result if isinstance(result, TightropeError) else result[0] for one, result in alone.items()}
 
 
 def _replicated(case: Case, statistics: dict[Estimator, FittedStatistic], needs: Needs) -> list[Replicates]:

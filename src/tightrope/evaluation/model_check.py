@@ -36,11 +36,11 @@ def check_model(
     """Compare the model with the logs it was not fitted to.
 
     The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: minus the model's bias, estimated.
-    With few effective trajectories it is noise and counts for nothing. The plain TD errors, in-sample and held-out,
+    With few effective episodes it is noise and counts for nothing. The plain TD errors, in-sample and held-out,
     show over-fitting without any ratio, and so do importance-weighted negative log-likelihoods; for discrete states the
     held-out one bounds what wrong transitions do to the model's value ("Bootstrapping with Models", Corollary 1, of the
     smoothed model of the other folds, rewards taken as known, without allowance for the sampling error of the
-    likelihood itself); with few effective trajectories it is not given.
+    likelihood itself); with few effective episodes it is not given.
     """
     data, prepared = problem.dataset, prepared_model(chosen, problem, anchor)
     shared = td_errors(data, *prepared.control_variates(np.ones(data.n_trajectories)))
@@ -79,8 +79,8 @@ def _likelihood_errors(
         return None, None
     discrete = isinstance(prepared, PreparedTabular)
 
-    def error(found: tuple[Array, Array]) -> ModelError:
-        return model_error(ratios, Likelihoods(found[0], found[1], discrete), self_normalised=True)
+    def error(likelihoods: tuple[Array, Array]) -> ModelError:
+        return model_error(ratios, Likelihoods(likelihoods[0], likelihoods[1], discrete), self_normalised=True)
 
     fitted = log_likelihoods(prepared, np.ones(data.n_trajectories))
     fold = fold_of(data, folds)
@@ -89,10 +89,10 @@ def _likelihood_errors(
     of_step = np.repeat(fold, data.lengths)
     steps, starts = np.empty(data.n_steps), np.empty(data.n_trajectories)
     for k in np.unique(fold):
-        found = log_likelihoods(prepared, (fold != k).astype(np.float64))
-        if found is None:
+        held_out = log_likelihoods(prepared, (fold != k).astype(np.float64))
+        if held_out is None:
             return error(fitted), None
-        steps[of_step == k], starts[fold == k] = found[0][of_step == k], found[1][fold == k]
+        steps[of_step == k], starts[fold == k] = held_out[0][of_step == k], held_out[1][fold == k]
     return error(fitted), error((steps, starts))
 
 
@@ -185,7 +185,7 @@ def _warnings(check: ModelCheck, effective: float) -> list[Caution]:
     if check.fragile_mass is not None and check.fragile_mass > UNSEEN:
         text = (
             f"{check.fragile_mass:.1%} of the candidate's steps in the model fall on pairs held by a single "
-            "trajectory; standard errors do not see how much hangs on it"
+            "episode; standard errors do not see how much hangs on it"
         )
         warnings.append(caution("fragile-pairs", text, share=check.fragile_mass))
     return warnings

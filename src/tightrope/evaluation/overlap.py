@@ -94,8 +94,8 @@ def _deterministic(problem: Problem) -> list[str]:
     return lines
 
 
-def _warnings(found: Overlap, n: int) -> list[Caution]:
-    effective, share = found.effective_sample_size[-1], found.largest_share[-1]
+def _warnings(record: Overlap, n: int) -> list[Caution]:
+    effective, share = record.effective_sample_size[-1], record.largest_share[-1]
     warnings = []
     if effective < FEW_EFFECTIVE:
         text = (
@@ -106,28 +106,28 @@ def _warnings(found: Overlap, n: int) -> list[Caution]:
     if share > HEAVY_SHARE and n > 1:
         text = f"a single episode carries {share:.0%} of the weight"
         warnings.append(caution("one-trajectory", text, share=share))
-    if found.pareto_k is not None and found.pareto_k > HEAVY_TAIL:
-        text = f"the importance ratios have tail index {found.pareto_k:.2f} > {HEAVY_TAIL}"
-        warnings.append(caution("heavy-tail", text, tail_index=found.pareto_k))
-    if found.infinite_variance:
+    if record.pareto_k is not None and record.pareto_k > HEAVY_TAIL:
+        text = f"the importance ratios have tail index {record.pareto_k:.2f} > {HEAVY_TAIL}"
+        warnings.append(caution("heavy-tail", text, tail_index=record.pareto_k))
+    if record.infinite_variance:
         text = (
             "the candidate's variance is at least twice the behaviour policy's in some direction, so the ratios have "
             "no finite variance and no bootstrap holds"
         )
         warnings.append(caution("infinite-variance", text))
-    too_high = found.mean_ratio_evidence > -np.log(FALSE_ALARM)
-    if too_high or 1 - found.mean_ratio > OFF_MEAN * found.mean_ratio_error + 1e-9:
-        average = f"{found.mean_ratio:.3g} ± {found.mean_ratio_error:.2g}"
-        average = average if np.isfinite(found.mean_ratio) else "more than a float can hold"
+    too_high = record.mean_ratio_evidence > -np.log(FALSE_ALARM)
+    if too_high or 1 - record.mean_ratio > OFF_MEAN * record.mean_ratio_error + 1e-9:
+        average = f"{record.mean_ratio:.3g} ± {record.mean_ratio_error:.2g}"
+        average = average if np.isfinite(record.mean_ratio) else "more than a float can hold"
         text = (
             f"the importance ratios average {average} instead of 1: the behaviour probabilities are wrong, or the "
             "episodes that matter are missing"
         )
-        numbers = {"mean_ratio": found.mean_ratio, "error": found.mean_ratio_error}
+        numbers = {"mean_ratio": record.mean_ratio, "error": record.mean_ratio_error}
         warnings.append(caution("mean-ratio", text, **numbers))
-    if found.unlogged_mass is not None and found.unlogged_mass > UNLOGGED:
-        text = f"{found.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
-        warnings.append(caution("unlogged-actions", text, share=found.unlogged_mass))
+    if record.unlogged_mass is not None and record.unlogged_mass > UNLOGGED:
+        text = f"{record.unlogged_mass:.1%} of the candidate's choices in logged states were never logged"
+        warnings.append(caution("unlogged-actions", text, share=record.unlogged_mass))
     return warnings
 
 

@@ -15,13 +15,13 @@ from tightrope.base.records import Provenance
 PACKAGES = ("tightrope", "numpy", "scipy", "numba", "pyarrow")  # what the numbers may depend on
 
 
-def with_origin(made: Provenance, command: str, source: Path) -> Provenance:
+def with_origin(record: Provenance, command: str, source: Path) -> Provenance:
     """With what only a command knows: how it was typed, the name of the file that it read, the content's SHA-256."""
     if not source.is_file():
-        return replace(made, command=visible(command), source=visible(str(source)))
+        return replace(record, command=visible(command), source=visible(str(source)))
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return replace(made, command=visible(command), source=visible(source.name), sha256=digest)
+    return replace(record, command=visible(command), source=visible(source.name), sha256=digest)
 
 
 def provenance() -> Provenance:

@@ -18,6 +18,7 @@ from tightrope.base.problem import Problem
 from tightrope.base.records import About, BehaviorCheck, Bound, Overlap, Side
 from tightrope.base.warnings import coded
 from tightrope.bounds import method as find_method
+from tightrope.bounds.rehearsal.bound import Rehearsed, fewest
 from tightrope.estimators import Estimator
 from tightrope.estimators import estimator as find_estimator
 from tightrope.estimators.gain import gain
@@ -27,7 +28,7 @@ from tightrope.evaluation.work import answers_of
 from tightrope.models import Model, has_tabular
 
 DOMINATES = 0.5  # of the width: a range that costs more is worth a word
-FEWEST = 50  # episodes below which a rehearsal is not worth its share of the error rate
+FEWEST = 50  # episodes below which approximations err too often at their own level, and rehearsals do not help
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Rule:
 OF_VALUE = ("vacuous", "impossible-estimate")  # warnings about a bound's own number
 TETHERED = Part("tdr", "percentile")
 TOGETHER = (replace(TETHERED, share=0.8), Part("wdr", "rehearsed", 0.1))
+OF_FEW = replace(TETHERED, share=0.6)  # what fewer episodes do not hold, resampling them cannot show
 
 
 def rules(problem: Problem, found: Overlap, side: Side, *, strict: bool) -> list[Rule]:
@@ -63,6 +65,10 @@ def rules(problem: Problem, found: Overlap, side: Side, *, strict: bool) -> list
     model = has_tabular(problem)
     if coded(found.warnings, "no-overlap"):
         return [Rule((Part("mb", "percentile"),), "there are no importance ratios, so it rests on the model alone")]
+    few = bool(coded(found.warnings, "low-overlap", "one-episode"))
+    if few and (problem.behavior is not None or not declared):  # nothing is left that a bound could rest on
+        alone = "the logs carry almost no information about the candidate, so it rests on the model alone"
+        return [Rule((Part("mb", "percentile"),), alone)] if model else []
     names = ("wdr", "pdwis") if model else ("pdwis",)
     weak = [Rule((Part(name, method),)) for name in names for method in ("studentized", "percentile")]
     if problem.behavior is not None:
@@ -70,8 +76,10 @@ def rules(problem: Problem, found: Overlap, side: Side, *, strict: bool) -> list
     if not declared:
         end = "lowest" if side == "lower" else "highest"
         return [replace(rule, why=f"the {end} possible reward is not declared (reward_range)") for rule in weak]
+    if data.n_trajectories < FEWEST:
+        return [Rule((OF_FEW,)), *weak]
     tethered = [Rule((TETHERED,))]
-    return [Rule(TOGETHER), *tethered, *weak] if model and data.n_trajectories >= FEWEST else [*tethered, *weak]
+    return [Rule(TOGETHER), *tethered, *weak] if model else [*tethered, *weak]
 
 
 @dataclass(frozen=True)
@@ -99,16 +107,16 @@ class Question:
         _ = self.problem.ratios  # no overlap is an error here, not a reason to trust a model silently
         made = self.recommend(side)
         if made.bound is None:
-            raise BoundError(made.why)
+            raise BoundError(no_answer(made, self.found))
         return made.bound
 
     def use(self, bounds: list[Bound], sides: Sequence[Side], about: About = "value") -> tuple[str, tuple[int, ...]]:
         """The advice on all sides in words, and where the bounds to use are; those that are new join the others."""
         texts, places = [], []
         for side in sides:
-            made = self._heard(self.recommend(side, about), side, about)
+            made = self.answer(side, about)
             exact = made if self.strict else self.recommend(side, about, strict=True)
-            if made.bound is None or not self._says(made.bound):
+            if made.bound is None or not self.says(made.bound):
                 texts.append(no_answer(made, self.found))
                 continue
             texts.append(advice(made, exact.bound, self.found, self.problem.dataset.n_trajectories))
@@ -120,9 +128,10 @@ class Question:
             texts = [f"{side.title()} bound: {text}" for side, text in zip(sides, texts, strict=True)]
         return "\n".join(dict.fromkeys(texts)), tuple(places)
 
-    def _heard(self, made: Recommendation, side: Side, about: About) -> Recommendation:
-        """The same; where the weighted logs say nothing at all, the model's bound, if nothing speaks against it."""
-        if self.strict or made.bound is None or self._says(made.bound) or not has_tabular(self.problem):
+    def answer(self, side: Side, about: About = "value") -> Recommendation:
+        """What the rule recommends; where the weighted logs say nothing, the model's bound, if it may be right."""
+        made = self.recommend(side, about)
+        if self.strict or made.bound is None or self.says(made.bound) or not has_tabular(self.problem):
             return made
         try:
             bound = self._part(Part("mb", "percentile"), side, about)
@@ -131,7 +140,7 @@ class Question:
         off = coded(self.found.warnings, "mean-ratio")
         why = "the importance ratios do not average to 1" if off else "the weighted logs say nothing here"
         why += ", so it rests on the model alone"
-        return Recommendation(bound, (bound,), why) if self._says(bound) else made
+        return Recommendation(bound, (bound,), why) if self.says(bound) else made
 
     def recommend(self, side: Side, about: About = "value", *, strict: bool | None = None) -> Recommendation:
         """The bound of the first rule that can be computed; none where no rule can."""
@@ -148,7 +157,10 @@ class Question:
     def _part(self, part: Part, side: Side, about: About) -> Bound:
         estimator: Estimator = find_estimator(part.estimator, model=self.model)
         own = replace(self.settings, confidence=1 - part.share * (1 - self.settings.confidence))
-        pair = (gain(estimator) if about == "gain" else estimator, find_method(part.method))
+        # At so small a share, more rehearsals than it takes to see one error would buy nothing.
+        rehearsed = part.method == Rehearsed.name
+        method = Rehearsed(fewest(own.confidence)) if rehearsed else find_method(part.method)
+        pair = (gain(estimator) if about == "gain" else estimator, method)
         (result,) = answers_of(Case(self.problem, self.found, side, own, self.behavior), [pair])
         if isinstance(result, TightropeError):
             raise result
@@ -165,7 +177,8 @@ class Question:
         ends = (nearer, high) if side == "lower" else (low, nearer)
         other = replace(self, problem=replace(self.problem, dataset=replace(data, return_range=ends)))
         would = other._part(Part("tdr", made.parts[used].method, self._share(made.parts[used])), side, "value")
-        if abs(would.value - bound.value) < DOMINATES * abs(bound.estimate - bound.value):
+        possible = min(max(bound.estimate, low), high)  # counted from a far floor, estimates may lie anywhere
+        if abs(would.value - bound.value) < DOMINATES * abs(possible - bound.value):
             return ""
         end, old = ("floor", low) if side == "lower" else ("ceiling", high)
         return (
@@ -177,7 +190,7 @@ class Question:
     def _share(self, part: Bound) -> float:
         return (1 - part.confidence) / (1 - self.settings.confidence)
 
-    def _says(self, bound: Bound) -> bool:
+    def says(self, bound: Bound) -> bool:
         """Whether the bound says anything: it is finite, within what was declared, and its ratios may be right.
 
         A bound that rests on a model alone says nothing where something speaks against the model.
@@ -188,14 +201,14 @@ class Question:
 
 def _best(parts: Sequence[Bound], confidence: float) -> Bound:
     """The tightest part, at the level that all of them keep together."""
-    if len(parts) == 1:
+    if len(parts) == 1 and parts[0].confidence == confidence:
         return parts[0]
     best = (max if parts[0].side == "lower" else min)(parts, key=lambda bound: bound.value)
     return replace(
         best,
         confidence=confidence,
         estimator="+".join(part.estimator for part in parts),
-        method="+".join(part.method for part in parts),
+        method="+".join(part.method for part in parts) if len(parts) > 1 else f"{best.method} at {best.confidence:.4g}",
         warnings=tuple(
             dict.fromkeys(one for part in parts for one in part.warnings if part is best or one.code not in OF_VALUE)
         ),
@@ -204,8 +217,15 @@ def _best(parts: Sequence[Bound], confidence: float) -> Bound:
 
 def no_answer(made: Recommendation, found: Overlap) -> str:
     """Why these logs cannot answer, and what would help."""
-    if made.bound is None:
+    if made.bound is None and made.why:
         return f"These logs cannot answer: {made.why}."
+    if made.bound is None:
+        few = found.effective_sample_size[-1]
+        return (
+            f"These logs cannot answer: they carry as much information as {few:.1f} episodes of the candidate, too "
+            "little for a bound that has no floor to count from. What would help: declare the lowest and highest "
+            "reward (reward_range), or log a policy closer to the candidate."
+        )
     if coded(found.warnings, "mean-ratio"):
         why = (
             "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the episodes that "
@@ -231,6 +251,11 @@ def advice(made: Recommendation, exact: Bound | None, found: Overlap, n: int) ->
     if len(made.parts) > 1:
         each = " and ".join(f"{_pair(part)} at {part.confidence:.4g}" for part in made.parts)
         lines = [f"Use {_value(bound)}, the better of {each}, which hold together."]
+    elif bound.confidence < made.parts[0].confidence:
+        lines.append(
+            f"It is computed at {made.parts[0].confidence:.4g}, since with fewer than {FEWEST} episodes approximations "
+            "err more often than they say."
+        )
     if made.why:
         lines.append(f"It is no first choice: {made.why}.")
     if not coded(found.warnings, "no-overlap"):

@@ -76,18 +76,20 @@ def _between(lower: Bound | None, upper: Bound | None, about: About) -> str:
 
 def _promises(bounds: Sequence[Bound]) -> str:
     """What the bounds promise, and what they rest on."""
-    said = [
+    sentences = [
         _promise([bound for bound in bounds if bound.guarantee == kind])
         for kind in ("exact", "approximate")
         if any(bound.guarantee == kind for bound in bounds)
     ]
     model = [bound.side for bound in bounds if _rests_on_model(bound)]
     if model:
-        said.append(f"The {' and the '.join(model)} bound {'rests' if len(model) == 1 else 'rest'} on a model alone.")
+        sentences.append(
+            f"The {' and the '.join(model)} bound {'rests' if len(model) == 1 else 'rest'} on a model alone."
+        )
     estimated = {bound.behavior for bound in bounds if bound.behavior is not None}
     if estimated:
-        said.append(f"The behaviour policy was estimated from the same logs ({', '.join(sorted(estimated))}).")
-    return " ".join(said)
+        sentences.append(f"The behaviour policy was estimated from the same logs ({', '.join(sorted(estimated))}).")
+    return " ".join(sentences)
 
 
 def _rests_on_model(bound: Bound) -> bool:

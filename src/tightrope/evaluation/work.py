@@ -66,7 +66,7 @@ def _answer(case: Case, estimator: Estimator, method: Method, drawn: Drawn | Tig
 def _approximate(case: Case, estimator: Estimator, method: BootstrapBound, drawn: Drawn) -> Bound:
     settings, replicates = case.settings, drawn.replicates
     lower = case.side == "lower"
-    value, told = method.lower(replicates if lower else replicates.reflected(), delta=1 - settings.confidence)
+    value, warnings = method.lower(replicates if lower else replicates.reflected(), delta=1 - settings.confidence)
     value = value if lower else -value
     resampled = "values" in method.needs
     undefined = replicates.n_undefined if resampled else 0
@@ -84,7 +84,7 @@ def _approximate(case: Case, estimator: Estimator, method: BootstrapBound, drawn
             *cautions.of_bootstrap(case, estimator, method, drawn),
             *cautions.of_range(case, estimator, replicates.estimate, value),
             *cautions.of_undefined(undefined, len(replicates.values)),
-            *told,
+            *warnings,
         ),
         n_trajectories=replicates.n_trajectories,
         n_resamples=settings.n_resamples if resampled else None,
@@ -148,8 +148,8 @@ def _check_exact(case: Case, estimator: Estimator, method: ExactBound) -> None:
     if not isinstance(estimator, IndependentEstimator):
         independent = ", ".join(name for name, make in ESTIMATORS.items() if isinstance(make(), IndependentEstimator))
         raise BoundError(
-            f"{method.name} needs one independent value per trajectory; {estimator.name} is no mean of such values "
-            "(it divides by a sum over trajectories or fits a model), so the pair has no guarantee. Use "
+            f"{method.name} needs one independent value per episode; {estimator.name} is no mean of such values "
+            "(it divides by a sum over episodes or fits a model), so the pair has no guarantee. Use "
             f"{independent}, or a bootstrap method"
         )
     if case.problem.dataset.n_dropped:
@@ -163,12 +163,12 @@ def _process(case: Case, estimator: Estimator, method: ProcessBound) -> Bound:
     if not is_valid(estimator, method):
         raise BoundError(f"{method.name} is a bound of {method.of}; got {estimator.name}")
     settings = case.settings
-    found = method.bound(
+    bound = method.bound(
         case.problem, confidence=settings.confidence, side=case.side, seed=settings.seed, about=subject(estimator)
     )
     warnings = (
-        *found.warnings,
+        *bound.warnings,
         *cautions.of_process(case, estimator),
-        *cautions.of_range(case, estimator, found.estimate, found.value),
+        *cautions.of_range(case, estimator, bound.estimate, bound.value),
     )
-    return replace(found, warnings=warnings, rests_on_model=estimator.rests_on_model)
+    return replace(bound, warnings=warnings, rests_on_model=estimator.rests_on_model)

@@ -1,7 +1,7 @@
 """Weight rows: the weights of the episodes in each replicate.
 
-A scheme fills blocks of (replicates, trajectories) weights. Every weight is a function of the seed, the replicate
-and the trajectory's global index (for the multinomial: of its block's), so any chunking gives the same weights and
+A scheme fills blocks of (replicates, episodes) weights. Every weight is a function of the seed, the replicate
+and the episode's global index (for the multinomial: of its block's), so any chunking gives the same weights and
 more replicates extend the earlier ones.
 """
 
@@ -20,7 +20,7 @@ from tightrope.base.names import must_be_one_of, suggests_keywords
 Seed = int | np.random.Generator | np.random.SeedSequence
 
 MOST_RESAMPLES = 10_000_000  # values of all replicates are kept: some 100 bytes each over all estimators
-BLOCK = 1024  # schemes are filled from trajectory indices that are multiples of this
+BLOCK = 1024  # schemes are filled from episode indices that are multiples of this
 
 
 @runtime_checkable
@@ -54,7 +54,7 @@ class WeightScheme(Protocol):
         ...
 
     def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
-        """Fill ``out`` (rows, width) for replicates and trajectories counted from the given ones."""
+        """Fill ``out`` (rows, width) for replicates and episodes counted from the given ones."""
         ...
 
     def skip(self, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
@@ -113,7 +113,7 @@ class Multinomial:
 
 
 class _Independent:
-    """Schemes whose weights of different trajectories are independent: nothing to remember."""
+    """Schemes whose weights of different episodes are independent: nothing to remember."""
 
     def draws(self, n: int) -> int:
         """As many as there are."""
@@ -157,7 +157,7 @@ class Poisson(_Independent):
 
 @dataclass(frozen=True)
 class Bayesian(_Independent):
-    """Dirichlet(1, ..., 1) rows up to their total (Rubin 1981): no replicate leaves a trajectory out.
+    """Dirichlet(1, ..., 1) rows up to their total (Rubin 1981): no replicate leaves an episode out.
 
     >>> import tightrope
     >>> tightrope.draw_weights(5, 2, seed=0, resampling=tightrope.Bayesian()).round(2)

@@ -1,9 +1,9 @@
-"""The one idea: an estimator is a functional of trajectory weights. Read this file first.
+"""The one idea: an estimator is a functional of episode weights. Read this file first.
 
-Give every logged trajectory a weight and a statistic returns a value. Weights of one give the point estimate,
+Give every logged episode a weight and a statistic returns a value. Weights of one give the point estimate,
 multinomial counts the bootstrap, ``1 - I`` the jackknife, Dirichlet rows the Bayesian bootstrap.
 
-Nearly every estimator is more: a smooth function of weighted *sums* over trajectories. Then a bootstrap of B
+Nearly every estimator is more: a smooth function of weighted *sums* over episodes. Then a bootstrap of B
 replicates is one matrix product, leaving one out is one subtraction, and sums add up over partitions.
 """
 
@@ -27,7 +27,7 @@ KEPT_BYTES = 16 << 20  # columns up to this size are made once and kept, since s
 
 
 class Statistic(Protocol):
-    """A function of trajectory weights; NaN where the weights leave it undefined (0/0)."""
+    """A function of episode weights; NaN where the weights leave it undefined (0/0)."""
 
     @property
     def n_trajectories(self) -> int:
@@ -49,11 +49,11 @@ class FittedStatistic(Statistic, Protocol):
         ...
 
     def influence(self) -> Array:
-        """What each trajectory does to the estimate, to first order: (n,), summing to zero."""
+        """What each episode does to the estimate, to first order: (n,), summing to zero."""
         ...
 
     def leave_one_out(self) -> Array:
-        """The value without each trajectory in turn, (n,)."""
+        """The value without each episode in turn, (n,)."""
         ...
 
 
@@ -146,7 +146,7 @@ class SumStatistic:
         return float(self.combine(self.summary.sums))
 
     def influence(self) -> Array:
-        """What each trajectory does to the estimate, to first order: (n,), summing to zero.
+        """What each episode does to the estimate, to first order: (n,), summing to zero.
 
         n · ∇combine · x_i; the infinitesimal jackknife's ingredients.
         """
@@ -162,9 +162,9 @@ class SumStatistic:
 
     @one_blas_thread
     def leave_one_out(self) -> Array:
-        """The value without each trajectory in turn, (n,): its own sums subtracted, no second fit.
+        """The value without each episode in turn, (n,): its own sums subtracted, no second fit.
 
-        Where one trajectory makes up nearly all of a column, subtraction would leave only rounding errors; those few
+        Where one episode makes up nearly all of a column, subtraction would leave only rounding errors; those few
         are summed afresh.
         """
         total = self.summary.sums
@@ -176,7 +176,7 @@ class SumStatistic:
         return result
 
     def _dominant(self) -> set[int]:
-        """Trajectories that make up nearly all of a column without negative entries (a denominator)."""
+        """Episodes that make up nearly all of a column without negative entries (a denominator)."""
         sums, low, high = self.summary.sums, self.summary.low, self.summary.high
         alone = np.flatnonzero((low >= 0) & (sums > 0) & (sums - high < DOMINANT * sums))
         if not len(alone):
@@ -188,7 +188,7 @@ class SumStatistic:
         }
 
 
-DOMINANT = 1e-5  # a trajectory with all but this share of a column is left out by summing the others
+DOMINANT = 1e-5  # an episode with all but this share of a column is left out by summing the others
 
 
 @dataclass(frozen=True)

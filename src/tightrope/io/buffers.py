@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tightrope.base.checks import check_unmasked
 from tightrope.base.errors import DataError
 from tightrope.io.aliases import ColumnMap, fix
-from tightrope.io.tables import Found
+from tightrope.io.tables import KnownSource
 
 Values = npt.NDArray[Any]
 
@@ -36,9 +36,9 @@ def flat(name: str, values: Any) -> Values:
 # -- d3rlpy ------------------------------------------------------------------------------------------------------------
 
 
-def episodes(source: Any, given: ColumnMap) -> Found | None:
+def episodes(source: Any, given: ColumnMap) -> KnownSource | None:
     """A replay buffer with ``episodes``, or a list of episodes."""
-    return Found(episode_columns(source), ("episodes, as d3rlpy holds them",)) if _is_episodes(source) else None
+    return KnownSource(episode_columns(source), ("episodes, as d3rlpy holds them",)) if _is_episodes(source) else None
 
 
 def _is_episodes(source: Any) -> bool:
@@ -76,11 +76,11 @@ def joined(name: str, arrays: Sequence[Values]) -> Values:
 # -- Stable-Baselines3 -------------------------------------------------------------------------------------------------
 
 
-def rollout(source: Any, given: ColumnMap) -> Found | None:
+def rollout(source: Any, given: ColumnMap) -> KnownSource | None:
     """A rollout buffer of PPO or A2C; not a frame with columns of these names."""
     if not all(hasattr(source, name) for name in _ROLLOUT) or hasattr(source, "columns"):
         return None
-    return Found(*rollout_columns(source, given.get("terminated") == "done"))
+    return KnownSource(*rollout_columns(source, given.get("terminated") == "done"))
 
 
 def rollout_columns(source: Any, ended_for_good: bool) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -38,11 +38,11 @@ class Columns:
     @classmethod
     def of(cls, table: Any, broken: Mapping[str, str], given: ColumnMap | None = None) -> Columns:
         """The table as it is."""
-        made = cls(table, broken, given or {}, assign([*table.column_names, *broken], given))
+        columns = cls(table, broken, given or {}, assign([*table.column_names, *broken], given))
         for role in ("episode", "t", "reward"):
-            if made.name(role) is not None:
-                made.say(f"{role}: {made.name(role)!r}")
-        return made
+            if columns.name(role) is not None:
+                columns.say(f"{role}: {columns.name(role)!r}")
+        return columns
 
     def at(self, rows: IntArray | None, where: Callable[[int], str]) -> Columns:
         """These rows of the table, so named."""

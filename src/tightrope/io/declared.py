@@ -25,8 +25,8 @@ class Declared(NamedTuple):
 
 def stamped(table: Any, dataset: TrajectoryDataset) -> Any:
     """The table with the dataset's horizon, if it was declared, and its discount."""
-    told = Declared(dataset.horizon if dataset.horizon_declared else None, dataset.discount)
-    text = json.dumps(told._asdict())
+    settings = Declared(dataset.horizon if dataset.horizon_declared else None, dataset.discount)
+    text = json.dumps(settings._asdict())
     content = json.dumps({"declared": text, "crc32": zlib.crc32(text.encode())})
     return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: content.encode()})
 

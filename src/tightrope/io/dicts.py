@@ -10,26 +10,26 @@ import numpy as np
 from tightrope.base.checks import check_unmasked, first_masked
 from tightrope.base.errors import DataError
 from tightrope.io.aliases import ColumnMap
-from tightrope.io.tables import Found
+from tightrope.io.tables import KnownSource
 
 _SCOPE = ("n_trajectories", "step_per_trajectory", "state", "action", "reward", "done")
 
 
-def open_bandit(source: Any, given: ColumnMap) -> Found | None:
+def open_bandit(source: Any, given: ColumnMap) -> KnownSource | None:
     """Open Bandit Pipeline: rounds of one step; the propensity is ``pscore``, the state ``context``."""
     if not isinstance(source, Mapping) or not {"n_rounds", "action", "reward"} <= set(source):
         return None
-    return Found(source, ("a bandit's feedback, as Open Bandit Pipeline holds it",), one_step=True)
+    return KnownSource(source, ("a bandit's feedback, as Open Bandit Pipeline holds it",), one_step=True)
 
 
-def scope(source: Any, given: ColumnMap) -> Found | None:
-    """SCOPE-RL: trajectories of one length, one after the other in flat arrays."""
+def scope(source: Any, given: ColumnMap) -> KnownSource | None:
+    """SCOPE-RL: episodes of one length, one after the other in flat arrays."""
     known = isinstance(source, Mapping) and set(_SCOPE) <= set(source)
-    return Found(*scope_columns(source)) if known else None
+    return KnownSource(*scope_columns(source)) if known else None
 
 
 def scope_columns(source: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """SCOPE-RL's arrays as columns, each trajectory cut after its first ``done``.
+    """SCOPE-RL's arrays as columns, each episode cut after its first ``done``.
 
     It records a fixed number of steps even after an episode's end, and sets ``done`` and ``terminal`` on the last
     one; a ``done`` before that comes from the environment and is an end for good.
@@ -70,4 +70,4 @@ def scope_columns(source: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str,
             f"got shape {columns['pscore'].shape}, one number for each component"
         )
     left = f"; {(~kept).sum()} rows after an episode's end were left out" if not kept.all() else ""
-    return columns, (f"trajectories, as SCOPE-RL holds them{left}",)
+    return columns, (f"episodes, as SCOPE-RL holds them{left}",)

@@ -15,16 +15,16 @@ from tightrope.base.checks import check_unmasked
 from tightrope.base.errors import DataError
 from tightrope.io.aliases import ColumnMap
 from tightrope.io.buffers import flat, joined
-from tightrope.io.tables import Found
+from tightrope.io.tables import KnownSource
 
 PREFIX = "minari:"
 
 Values = npt.NDArray[Any]
 
 
-def dataset(source: Any, given: ColumnMap) -> Found | None:
+def dataset(source: Any, given: ColumnMap) -> KnownSource | None:
     """``minari:ID``, the folder of a dataset, or the dataset itself."""
-    return Found(columns(source), ("a Minari dataset",)) if _recognised(source) else None
+    return KnownSource(columns(source), ("a Minari dataset",)) if _recognised(source) else None
 
 
 def _recognised(source: Any) -> bool:
@@ -43,12 +43,12 @@ def columns(source: Any) -> dict[str, Any]:
         raise
     except Exception as error:  # whatever a missing, cut or corrupted file makes Minari and h5py raise
         raise DataError(f"{source} cannot be read as a Minari dataset: {type(error).__name__}: {error}") from error
-    made = {name: joined(name, arrays) for name, arrays in parts.items()}
-    if len(made["rewards"]) != expected:
+    whole = {name: joined(name, arrays) for name, arrays in parts.items()}
+    if len(whole["rewards"]) != expected:
         raise DataError(
-            f"{source} must hold {expected} steps, as it says itself; it holds {len(made['rewards'])}. Record it again"
+            f"{source} must hold {expected} steps, as it says itself; it holds {len(whole['rewards'])}. Record it again"
         )
-    return made
+    return whole
 
 
 def _data_folder(path: str | os.PathLike[str]) -> Path | None:
@@ -87,11 +87,11 @@ def _open(source: str | os.PathLike[str]) -> Any:
 
 def _collect(episodes: Iterable[Any]) -> dict[str, list[Values]]:
     """The columns of each episode; an info that some of them lack is NaN there."""
-    made = [_steps(episode) for episode in episodes]
-    if not made:
+    parts = [_steps(episode) for episode in episodes]
+    if not parts:
         raise DataError("the Minari dataset is empty: it holds no episodes")
-    names = dict.fromkeys(name for each in made for name in each)
-    return {name: [each.get(name, np.full(len(each["t"]), np.nan)) for each in made] for name in names}
+    names = dict.fromkeys(name for each in parts for name in each)
+    return {name: [each.get(name, np.full(len(each["t"]), np.nan)) for each in parts] for name in names}
 
 
 def _steps(episode: Any) -> dict[str, Values]:
@@ -99,7 +99,7 @@ def _steps(episode: Any) -> dict[str, Values]:
     observations = flat(f"observations of episode {episode.id}", episode.observations)
     for name in ("actions", "rewards", "terminations", "truncations"):
         check_unmasked(f"{name} of episode {episode.id}", getattr(episode, name))
-    made = {
+    columns = {
         "episode": np.full(steps, int(episode.id)),
         "t": np.arange(steps),
         "observations": observations[:-1],
@@ -109,13 +109,13 @@ def _steps(episode: Any) -> dict[str, Values]:
         "terminations": np.asarray(episode.terminations),
         "truncations": np.asarray(episode.truncations),
     }
-    for name, values in made.items():
+    for name, values in columns.items():
         if len(values) != steps:
             raise DataError(f"episode {episode.id} must have as many {name} as rewards, {steps}; got {len(values)}")
     for name, values in _numbers(episode.infos or {}, "infos/"):
         if len(values) in (steps, steps + 1):  # the first of steps + 1 is the reset's, before any action
-            made[name] = values[len(values) - steps :]
-    return made
+            columns[name] = values[len(values) - steps :]
+    return columns
 
 
 def _actions(actions: Any) -> Values:

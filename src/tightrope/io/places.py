@@ -52,11 +52,11 @@ def _files(place: str) -> list[File]:
     if os.path.isfile(place):
         return [_local(place)]
     if os.path.isdir(place):
-        found = [str(path) for path in Path(place).rglob("*") if path.is_file() and _counts(path.relative_to(place))]
-        return [_local(path) for path in _some(sorted(found), f"{place}: the folder")]
+        paths = [str(path) for path in Path(place).rglob("*") if path.is_file() and _counts(path.relative_to(place))]
+        return [_local(path) for path in _some(sorted(paths), f"{place}: the folder")]
     if _PATTERN.search(place):
-        found = [path for path in glob.glob(place, recursive=True) if os.path.isfile(path)]
-        return [_local(path) for path in _some(sorted(found), f"{place}: the pattern")]
+        paths = [path for path in glob.glob(place, recursive=True) if os.path.isfile(path)]
+        return [_local(path) for path in _some(sorted(paths), f"{place}: the pattern")]
     raise DataError(f"{place}: no such file")
 
 
@@ -65,10 +65,10 @@ def _counts(path: Path) -> bool:
     return names_a_file(path.name) and not any(part.startswith((".", "_")) for part in path.parts)
 
 
-def _some(found: list[str], what: str) -> list[str]:
-    if not found:
+def _some(paths: list[str], what: str) -> list[str]:
+    if not paths:
         raise DataError(f"{what} must lead to a file that ends in {', '.join(SUFFIXES)}; it leads to none")
-    return found
+    return paths
 
 
 def _local(path: str) -> File:
@@ -83,12 +83,12 @@ def _remote(place: str) -> list[File]:
 
     filesystem, path = _filesystem(place)
     try:
-        found = filesystem.get_file_info(path)
-        if found.type == fs.FileType.Directory:
+        info = filesystem.get_file_info(path)
+        if info.type == fs.FileType.Directory:
             inside = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
             names = [one.path for one in inside if one.is_file and _counts(Path(os.path.relpath(one.path, path)))]
             paths = _some(sorted(names), f"{place}: the folder")
-        elif found.is_file:
+        elif info.is_file:
             paths = [path]
         else:
             raise DataError(f"{place}: no such file. (A pattern such as *.parquet works for local files only)")
@@ -142,8 +142,8 @@ def _joined(files: Sequence[File], tables: Sequence[Any]) -> Any:
                 f"all files must have the same columns; {file.name} and {files[0].name} differ in {shown}. Read files "
                 "of one kind at a time"
             )
-    told = {table.schema.metadata[KEY] for table in tables if KEY in (table.schema.metadata or {})}
-    if len(told) > 1:
+    stamps = {table.schema.metadata[KEY] for table in tables if KEY in (table.schema.metadata or {})}
+    if len(stamps) > 1:
         raise DataError(
             f"all files must tell the same horizon and discount in their metadata (key {KEY.decode()!r}); these "
             f"{len(files)} do not. Read files of one kind at a time"
@@ -153,4 +153,4 @@ def _joined(files: Sequence[File], tables: Sequence[Any]) -> Any:
         joined = pa.concat_tables(bare, promote_options="permissive")
     except pa.ArrowException as error:
         raise DataError(f"the columns of all {len(files)} files must have types that go together: {error}") from error
-    return joined.replace_schema_metadata({KEY: told.pop()}) if told else joined
+    return joined.replace_schema_metadata({KEY: stamps.pop()}) if stamps else joined

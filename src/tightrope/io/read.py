@@ -75,7 +75,7 @@ def read(
         raise DataError(must_be_one_of("incomplete", incomplete, ("error", "terminate", "drop")))
     opened = open_source(source, columns or {})
     logs = Logs.of(opened.table, opened.broken, columns, opened.one_step if one_step is None else one_step)
-    horizon, discount, told = _settled(logs, horizon, discount)
+    horizon, discount, notes = _settled(logs, horizon, discount)
     steps, episodes = logs.columns, logs.episodes
     rewards = steps.rewards()
     states, actions = steps.vector("state"), steps.vector("action", labels=True)
@@ -105,7 +105,7 @@ def read(
         reward_range=reward_range,  # type: ignore[arg-type]  # None ends become infinite there
         return_range=return_range,  # type: ignore[arg-type]
         notes=_notes(short, incomplete),
-        reading=(*opened.notes, *steps.notes, *told, *_not_read(steps, behavior_logs is None and behavior is None)),
+        reading=(*opened.notes, *steps.notes, *notes, *_not_read(steps, behavior_logs is None and behavior is None)),
     )
     if incomplete == "drop":
         dataset = dataset.take(np.flatnonzero(~short))
@@ -116,14 +116,14 @@ def _settled(logs: Logs, horizon: int | None, discount: float | None) -> tuple[i
     """Horizon and discount as given, or else as the metadata tells them, and what of that is not as usual."""
     if discount is not None and (horizon is not None or logs.one_step):
         return horizon, discount, ()
-    found, told = declared(logs.columns.table), []
-    if horizon is None and found.horizon is not None and not logs.one_step:
-        horizon = found.horizon
-        told.append(f"horizon {horizon}")
+    metadata, notes = declared(logs.columns.table), []
+    if horizon is None and metadata.horizon is not None and not logs.one_step:
+        horizon = metadata.horizon
+        notes.append(f"horizon {horizon}")
     if discount is None:
-        discount = 1.0 if found.discount is None else found.discount
-        told += [] if discount == 1.0 else [f"discount {discount:g}"]
-    return horizon, discount, (f"{', '.join(told)}: as the logs' own metadata says",) if told else ()
+        discount = 1.0 if metadata.discount is None else metadata.discount
+        notes += [] if discount == 1.0 else [f"discount {discount:g}"]
+    return horizon, discount, (f"{', '.join(notes)}: as the logs' own metadata says",) if notes else ()
 
 
 def _with_behavior(dataset: TrajectoryDataset, behavior: Policy) -> TrajectoryDataset:

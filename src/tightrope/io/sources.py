@@ -8,10 +8,10 @@ from typing import Any
 
 from tightrope.io import buffers, dicts, minari
 from tightrope.io.aliases import ColumnMap
-from tightrope.io.tables import Found, to_parts
+from tightrope.io.tables import KnownSource, to_parts
 
 # Each gives the columns of the sources that it knows by their looks, and None for all others.
-SOURCES: tuple[Callable[[Any, ColumnMap], Found | None], ...] = (
+SOURCES: tuple[Callable[[Any, ColumnMap], KnownSource | None], ...] = (
     minari.dataset,
     buffers.rollout,
     buffers.episodes,

@@ -12,7 +12,7 @@ from tightrope.io.aliases import ColumnMap
 from tightrope.io.places import are_places, read_places
 
 
-class Found(NamedTuple):
+class KnownSource(NamedTuple):
     """The columns of a source that some tool made, and what the source itself tells."""
 
     columns: Mapping[str, Any]

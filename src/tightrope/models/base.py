@@ -48,7 +48,7 @@ class PreparedModel(Evaluated, Protocol):
         """q̂_t(S_t, A_t) and v̂_t(S_t) of every logged step, (N,) each, in the model fitted under weights (n,).
 
         Always with v̂_t(s) = E_{a ~ π_e} q̂_t(s, a), which keeps DR consistent however wrong the model is. Where only
-        the trajectories ``wanted`` (n,) matter, the steps of others may be left NaN.
+        the episodes ``wanted`` (n,) matter, the steps of others may be left NaN.
         """
         ...
 
@@ -68,7 +68,7 @@ class BatchedModel(Protocol):
 
 @runtime_checkable
 class SmoothModel(Protocol):
-    """A prepared model that also knows how each trajectory moves its value, to first order."""
+    """A prepared model that also knows how each episode moves its value, to first order."""
 
     def influences(self, weights: Array) -> Array:
         """∂value/∂w_i under each row: (rows, n) to (rows, n); rows sum to zero against their weights."""
@@ -89,7 +89,7 @@ class CountedModel(Protocol):
     """A prepared model that counts pairs of states and actions."""
 
     def weak_masses(self) -> tuple[float, float]:
-        """The shares of the candidate's steps on pairs never logged, and on pairs that a single trajectory holds."""
+        """The shares of the candidate's steps on pairs never logged, and on pairs that a single episode holds."""
         ...
 
 

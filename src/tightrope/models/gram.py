@@ -1,6 +1,6 @@
-"""Weighted least squares from sums per trajectory, for many rows of weights at once.
+"""Weighted least squares from sums per episode, for many rows of weights at once.
 
-With Z = [X, Y], the sums ZᵀZ of each trajectory hold all that a fit needs: weights @ sums, then B = (XᵀX)⁻¹XᵀY and the
+With Z = [X, Y], the sums ZᵀZ of each episode hold all that a fit needs: weights @ sums, then B = (XᵀX)⁻¹XᵀY and the
 residual covariance (YᵀY − BᵀXᵀY) / count (maximum likelihood). Features and targets are centred and scaled first,
 since products of sums lose digits otherwise.
 """
@@ -85,9 +85,9 @@ class Gram:
                 both *= used[:, None]
             sums.append(_sums(both, used, data.offsets[start : stop + 1] - chunk.start))
         place = _places(sample.shape[1] + targets.shape[1])
-        made = cls(np.concatenate(sums), place, x_center, x_scale, y_center, y_scale, intercept)
-        made._check(names)
-        return made
+        gram = cls(np.concatenate(sums), place, x_center, x_scale, y_center, y_scale, intercept)
+        gram._check(names)
+        return gram
 
     def fit(self, weights: Array) -> Fit:
         """The regression under each row of weights, (rows, n)."""

@@ -57,8 +57,8 @@ def _gaussian(prepared: RolloutModel, dynamics: RegressionDynamics) -> tuple[Arr
 
 def _means(prepared: RolloutModel, dynamics: RegressionDynamics) -> Array:
     logs = prepared.transitions
-    made = dynamics.features(logs, logs.states, logs.actions)
-    mean: Array = made @ dynamics.coefficients[0, :, : logs.width]
+    design = dynamics.features(logs, logs.states, logs.actions)
+    mean: Array = design @ dynamics.coefficients[0, :, : logs.width]
     return mean
 
 

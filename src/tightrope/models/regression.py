@@ -1,6 +1,6 @@
 """Regression models of a continuous state: s' = φ(s, a)ᵀB + ε, with Gaussian ε of estimated covariance.
 
-Fitted from sums per trajectory (ΦᵀΦ, ΦᵀY, YᵀY), so that a refit under any weights is one matrix product and one small
+Fitted from sums per episode (ΦᵀΦ, ΦᵀY, YᵀY), so that a refit under any weights is one matrix product and one small
 solve. The residual noise is simulated, not dropped.
 """
 
@@ -80,10 +80,10 @@ def _cubic(logs: Transitions, states: Array, actions: Anything) -> Array:
 
 
 def _given(features: FeatureMap, logs: Transitions, states: Array, actions: Anything) -> Array:
-    made = numbers("features", features(lent(logs.as_logged(states)), lent(actions)), DataError)
-    if made.ndim != 2 or len(made) != len(states):
-        raise DataError(f"features must return shape (N, p) with N={len(states)}; got shape {made.shape}")
-    return made
+    values = numbers("features", features(lent(logs.as_logged(states)), lent(actions)), DataError)
+    if values.ndim != 2 or len(values) != len(states):
+        raise DataError(f"features must return shape (N, p) with N={len(states)}; got shape {values.shape}")
+    return values
 
 
 def _prepare(
@@ -169,9 +169,9 @@ class RegressionDynamics:
     def step(self, states: Array, actions: Anything, noise: Array) -> tuple[Array, Array | None, Array | None]:
         """Next states with noise, mean rewards and probabilities of an end."""
         d, rows, count = states.shape
-        made = self.features(self.logs, states.reshape(d, -1).T, actions).T.reshape(-1, rows, count)
+        design = self.features(self.logs, states.reshape(d, -1).T, actions).T.reshape(-1, rows, count)
         mean = np.empty((self.coefficients.shape[2], rows, count))
-        np.matmul(self.coefficients.transpose(0, 2, 1), made.transpose(1, 0, 2), out=mean.transpose(1, 0, 2))
+        np.matmul(self.coefficients.transpose(0, 2, 1), design.transpose(1, 0, 2), out=mean.transpose(1, 0, 2))
         following = mean[:d]
         following += (self.factor @ noise).transpose(1, 0, 2)
         rewards = np.clip(mean[d], *self.reward_range) if self.learn_reward else None

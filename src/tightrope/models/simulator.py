@@ -48,8 +48,10 @@ class SimulatorModel(RolloutSettings):
         """The simulator from the starts of these logs."""
         logs = Transitions.of(problem.dataset, discrete_states=True)
         dynamics = SimulatorDynamics(logs, self.step, np.ones(1, dtype=np.bool_), self.reward is None)
-        made = RolloutModel.of(problem, logs, self, anchor, self.noise_width, lambda weights: dynamics, normal=False)
-        return SimulatorValues(made)
+        rollouts = RolloutModel.of(
+            problem, logs, self, anchor, self.noise_width, lambda weights: dynamics, normal=False
+        )
+        return SimulatorValues(rollouts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +71,8 @@ class SimulatorDynamics:
         """What the simulator returns, checked."""
         d, _, count = states.shape
         given = self.logs.as_logged(states.reshape(d, -1).T)
-        made = self.function(lent(given), lent(actions), lent(noise.T))
-        parts = list(made) if isinstance(made, tuple) else [made]
+        outcome = self.function(lent(given), lent(actions), lent(noise.T))
+        parts = list(outcome) if isinstance(outcome, tuple) else [outcome]
         if self.needs_reward and len(parts) < 2:
             raise DataError(
                 "reward must be a function, reward(states, actions, next_states, t), because step returns next states "
@@ -105,7 +107,7 @@ class SimulatorValues:
 
     @property
     def start_values(self) -> Array:
-        """v̂ of each trajectory's start, (n,)."""
+        """v̂ of each episode's start, (n,)."""
         return self.rollouts.point.values
 
     def values(self, weights: Array) -> Array:
@@ -169,8 +171,8 @@ class RegressorModel(RolloutSettings):
         outcomes = np.stack(extra, axis=1) if extra else None
         task = Task(logs, self.regressor, self.seed, inputs, outcomes, self.reward is None, learn_end)
         fit = partial(RegressorDynamics.of, task)
-        made = RolloutModel.of(problem, logs, self, anchor, logs.width, fit, normal=True)
-        return replace(made, fit_rows=FIT_ROWS)
+        rollouts = RolloutModel.of(problem, logs, self, anchor, logs.width, fit, normal=True)
+        return replace(rollouts, fit_rows=FIT_ROWS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,14 +208,13 @@ class Task:
 
     def predict(self, learner: Any, inputs: Array, width: int) -> Array:
         """What a fitted copy says, (K, width)."""
-        made = numbers("regressor", learner.predict(lent(inputs)), DataError)
-        if made.size != len(inputs) * width or len(made) != len(inputs):
-            raise DataError(f"regressor must predict shape ({len(inputs)}, {width}); got shape {made.shape}")
-        if not np.isfinite(made).all():
-            raise DataError(
-                f"regressor {type(learner).__name__} must predict finite numbers; got {made[~np.isfinite(made)][0]}"
-            )
-        return made.reshape(len(inputs), width)
+        predictions = numbers("regressor", learner.predict(lent(inputs)), DataError)
+        if predictions.size != len(inputs) * width or len(predictions) != len(inputs):
+            raise DataError(f"regressor must predict shape ({len(inputs)}, {width}); got shape {predictions.shape}")
+        if not np.isfinite(predictions).all():
+            first = predictions[~np.isfinite(predictions)][0]
+            raise DataError(f"regressor {type(learner).__name__} must predict finite numbers; got {first}")
+        return predictions.reshape(len(inputs), width)
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,7 +110,7 @@ class Evaluation(records.Evaluation):
         return bounds_frame(self)
 
     def figure(self, kind: FigureKind = "forest") -> Any:
-        """A matplotlib figure: "forest", "overlap" or "bootstrap"."""
+        """A matplotlib figure: "forest", "overlap", "bootstrap" or "rehearsal"."""
         from tightrope.report.figures import figure
 
         return figure(self, kind)

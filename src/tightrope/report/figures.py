@@ -10,12 +10,12 @@ from tightrope.base.names import must_be_one_of
 from tightrope.base.records import Evaluation
 from tightrope.report.pictures import value_threshold
 
-FigureKind = Literal["forest", "overlap", "bootstrap"]
+FigureKind = Literal["forest", "overlap", "bootstrap", "rehearsal"]
 
 
 def figure(result: Evaluation, kind: FigureKind) -> Any:
     """A matplotlib figure that belongs to no window: save it with ``savefig``."""
-    drawers = {"forest": _forest, "overlap": _overlap, "bootstrap": _bootstrap}
+    drawers = {"forest": _forest, "overlap": _overlap, "bootstrap": _bootstrap, "rehearsal": _rehearsal}
     if kind not in drawers:
         raise TightropeError(must_be_one_of("kind", kind, drawers))
     try:
@@ -75,4 +75,27 @@ def _bootstrap(result: Evaluation, make: Any) -> Any:
         axes.axvline(bound.value, color="C3", label=f"{bound.side} bound ({bound.method})")
     axes.set(xlabel="value of the replicate", ylabel="replicates")
     axes.legend(frameon=False)
+    return picture
+
+
+def _rehearsal(result: Evaluation, make: Any) -> Any:
+    """How often each bound was wrong on simulated logs, beside what it promises."""
+    if not result.rehearsal:
+        raise TightropeError("nothing was rehearsed: evaluate(..., rehearsals=200)")
+    both = len({one.side for one in result.rehearsal}) > 1
+    rows = [(f"{one.estimator.upper()} {one.method}" + both * f", {one.side}", one) for one in result.rehearsal]
+    count, nominal = max(one.trials for one in result.rehearsal), 1 - result.bounds[0].confidence
+    picture = make(figsize=(6.4, 1.2 + 0.22 * len(rows)), layout="constrained")
+    axes = picture.subplots()
+    for row, (_, one) in enumerate(rows):
+        rate = one.errors / one.trials
+        spread = math.sqrt(max(nominal, rate) * (1 - rate) / one.trials)
+        color = "C3" if rate > nominal + 2 * spread else "C0"
+        axes.plot([0, 100 * rate], [row, row], color=color, alpha=0.4)
+        axes.plot([100 * rate], [row], "o", color=color, markersize=5)
+    axes.axvline(100 * nominal, color="black", linestyle="--", label=f"promised: {100 * nominal:.3g} %")
+    axes.set(yticks=range(len(rows)), yticklabels=[name for name, _ in rows], xlim=(0, None))
+    axes.set_xlabel(f"wrong in % of {count} logs like yours,\nsimulated from a model of them")
+    axes.invert_yaxis()
+    axes.legend(loc="lower right", frameon=False)
     return picture

@@ -25,6 +25,10 @@ def evaluation_table(evaluation: Evaluation) -> Group:
     parts += _warnings(evaluation)
     if evaluation.skipped:
         parts.append(_skipped(evaluation.skipped))
+    if evaluation.rehearsal:
+        count = max(one.trials for one in evaluation.rehearsal)
+        words = f"Wrong in rehearsal: on {count} logs like these, simulated from a model of them. It chooses nothing."
+        parts.append(_text(words, style="dim"))
     if evaluation.true_value is not None:
         parts.append(_text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
     parts += [
@@ -68,6 +72,9 @@ def _bounds(evaluation: Evaluation) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     if evaluation.true_value is not None:
         table.add_column("holds", no_wrap=True)
+    rehearsed = {(one.estimator, one.method, one.side): one for one in evaluation.rehearsal}
+    if rehearsed:
+        table.add_column("wrong in rehearsal", justify="right")
     table.add_column("warnings", overflow="fold")
     for (estimator, method), row in rows.items():
         bounds = list(row.values())
@@ -77,6 +84,9 @@ def _bounds(evaluation: Evaluation) -> Table:
         cells += [_number(row[side].value) if side in row else "" for side in sides]
         if evaluation.true_value is not None:
             cells.append("yes" if all(holds(bound, evaluation.true_value) for bound in bounds) else "NO")
+        if rehearsed:
+            rates = [rehearsed.get((estimator, method, bound.side)) for bound in bounds]
+            cells.append(" / ".join(f"{one.errors / one.trials:.1%}" if one else "–" for one in rates))
         cells.append(", ".join(codes_of(warning for bound in bounds for warning in bound.warnings)))
         believed = any(bound in evaluation.believed for bound in bounds)
         table.add_row(*map(_text, cells), style="bold green" if believed else None)

@@ -3,83 +3,74 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 import typer
 
-from tightrope import api
 from tightrope.base.dataset import Array
-from tightrope.domains import small
+from tightrope.domains import Domain
+from tightrope.estimators import estimator as find_estimator
 from tightrope.io.write import replace_file
-from tightrope.studies.coverage import CORE, NOMINAL, SIZES, Outcomes, Task, cells, gather, tasks
+from tightrope.studies.coverage import NOMINAL, SIZES
 from tightrope.studies.pages.behavior import Accuracy, render
+from tightrope.studies.problems import CORE, Named, problem
+from tightrope.studies.runner import folder_of, run_study
+from tightrope.studies.study import Method, Study
+from tightrope.studies.summary import Line, Results, read_results, summarize_results
 
 ESTIMATORS = ("is", "pdis", "wis", "pdwis", "wdr")
-METHODS = ("percentile", "bca")
+BOUNDS = ("percentile", "bca")
 RESAMPLES = 500
-Known = Literal["true", "estimated"]
-_ESTIMATE = "estimate"  # stands for the method where the point estimate is kept
+KNOWN = {"true": "logged", "estimated": "tabular"}  # both see the same data and weights
 
 
-def run(task: Task) -> Outcomes:
-    """Lower bounds and estimates on each data set, twice: with the logged propensities and with counted ones.
-
-    Names of estimators are followed by "true" or "estimated"; both see the same data and weights.
-    """
-    problem = small(task.problem)
-    outcomes: Outcomes = {}
-    for trial in task.trials:
-        data, weights = np.random.SeedSequence([*task.problem.encode(), task.n, trial, 7]).spawn(2)
-        logs = problem.logs(task.n, rng=np.random.default_rng(data))
-        blind = replace(logs, behavior_log_probs=None, behavior=None)
-        for known, seen, behavior in (("true", logs, "logged"), ("estimated", blind, "tabular")):
-            result = api.evaluate(
-                seen,
-                problem.candidate,
-                estimators=task.estimators,
-                methods=task.methods,
-                behavior=behavior,
-                confidence=1 - NOMINAL,
-                n_resamples=RESAMPLES,
-                seed=weights,
-            )
-            for bound in result.bounds:
-                name = f"{bound.estimator} {known}"
-                outcomes.setdefault((name, bound.method, bound.side), []).append((bound.value, bool(bound.warnings)))
-                if bound.method == METHODS[0]:
-                    outcomes.setdefault((name, _ESTIMATE, bound.side), []).append((bound.estimate, False))
-    return outcomes
+def named(known: str, process: Domain) -> tuple[Method, ...]:
+    """The estimators, labelled by which behaviour policy they use."""
+    return tuple(Method(f"{name} {known}", find_estimator(name), BOUNDS) for name in ESTIMATORS)
 
 
-def accuracy(problem: str, n: int, outcomes: Outcomes) -> list[Accuracy]:
+def study(name: str, known: str, trials: int) -> Study:
+    """One problem with one of the two policies."""
+    return Study(
+        id=f"behavior-{known}-{name}", domain=Named(name), sizes=SIZES, trials=trials, methods=partial(named, known),
+        n_resamples=RESAMPLES, confidence=1 - NOMINAL, behavior=KNOWN[known], seed=7,
+    )  # fmt: skip
+
+
+def accuracy(name: str, n: int, results: dict[str, Results]) -> list[Accuracy]:
     """Root mean square errors of the estimates on the same data sets."""
-    truth = small(problem).true_value
 
-    def off(estimator: str, known: Known) -> Array:
-        return np.array([value for value, _ in outcomes[f"{estimator} {known}", _ESTIMATE, "lower"]]) - truth
+    def off(estimator: str, known: str) -> Array:
+        columns = results[known].columns
+        rows = (columns["method"] == f"{estimator} {known}/{BOUNDS[0]}") & (columns["n"] == n)
+        return np.asarray(columns["estimate"][rows] - results[known].true_value, dtype=np.float64)
 
-    return [Accuracy.of(problem, n, name, off(name, "true"), off(name, "estimated")) for name in ESTIMATORS]
+    return [Accuracy.of(name, n, one, off(one, "true"), off(one, "estimated")) for one in ESTIMATORS]
 
 
 def main(
     out: Annotated[Path, typer.Option(help="Where to write the tables.")] = Path("docs/behavior.md"),
+    results: Annotated[Path, typer.Option(help="Folder of raw results; a stopped run goes on.")] = Path("build/rates"),
     trials: Annotated[int, typer.Option(help="Data sets per cell.")] = 400,
     workers: Annotated[int, typer.Option(help="Processes.")] = os.cpu_count() or 1,
 ) -> None:
     """Measure error rates with an estimated behaviour policy and write the tables."""
-    work = list(tasks(trials, SIZES, CORE, methods=METHODS, estimators=ESTIMATORS, side="lower"))
-    measured = gather(run, work, workers, "estimated behaviour")
-    bounds = {
-        where: {key: pairs for key, pairs in outcomes.items() if key[1] != _ESTIMATE}
-        for where, outcomes in measured.items()
-    }
+    lines: list[Line] = []
+    rows: list[Accuracy] = []
+    for name in CORE:
+        both = {known: study(name, known, trials) for known in KNOWN}
+        outcomes = {
+            known: read_results(run_study(one, folder_of(results, one), workers=workers)) for known, one in both.items()
+        }
+        lines += [line for one in outcomes.values() for line in summarize_results(one)]
+        rows += [row for n in SIZES for row in accuracy(name, n, outcomes)]
     text = render(
-        [cell for (name, n), outcomes in bounds.items() for cell in cells(name, n, outcomes)],
-        [row for (name, n), outcomes in measured.items() for row in accuracy(name, n, outcomes)],
-        abouts={name: small(name).about for name in CORE},
+        lines,
+        rows,
+        abouts={name: problem(name).about for name in CORE},
         nominal=NOMINAL,
         trials=trials,
         resamples=RESAMPLES,

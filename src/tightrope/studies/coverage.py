@@ -6,186 +6,147 @@ Each cell counts how often a bound lies on the wrong side of the true value over
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-import numpy as np
 import typer
 
-from tightrope import api
-from tightrope.base.dataset import Array
 from tightrope.base.records import About, Side
 from tightrope.bounds import METHODS
-from tightrope.domains import small
-from tightrope.domains.small import SWAPPED
+from tightrope.bounds import method as find_bound
+from tightrope.bounds.base import ProcessBound
+from tightrope.domains import SMALL, Domain
+from tightrope.estimators import DR, ESTIMATORS, MB, WDR, Estimator
+from tightrope.estimators import estimator as find_estimator
+from tightrope.evaluation.work import is_valid
 from tightrope.io.write import replace_file
-from tightrope.studies import model_coverage
-from tightrope.studies.model_coverage import ModelTask
-from tightrope.studies.pages.coverage import Cell, Efficiency, render, render_gains, render_models
-from tightrope.studies.pool import run_all
+from tightrope.models import TabularModel
+from tightrope.studies.pages.advice import TITLE as ADVICE
+from tightrope.studies.pages.coverage import COMPARED, render, render_gains, render_models
+from tightrope.studies.pages.exact import TITLE as EXACT
+from tightrope.studies.pages.sections import section_of, with_section
+from tightrope.studies.problems import BOTH_WAYS, CORE, Named, problem
+from tightrope.studies.runner import folder_of, run_study
+from tightrope.studies.study import Method, Study
+from tightrope.studies.summary import Line, read_results, summarize_results
 
 SIZES = (20, 200)
-EFFICIENCY_SIZES = (30, 100, 1000)
-EFFICIENCY_PROBLEMS = ("walker", "bonus", "decline")
-CORE = ("walker", "bonus", "decline", "clinic")
-GAIN_PROBLEMS = tuple(f"{name}{end}" for end in ("", SWAPPED) for name in CORE)  # gains of either sign
-SAMPLING = ("is", "pdis", "wis", "pdwis")
+COMPARED_SIZES = (30, 100, 1000)
 NOMINAL = 0.05
-ADVISED = ("advice", "")
-_TRIALS_PER_TASK = 50
+BOTH: tuple[Side, ...] = ("lower", "upper")
+
+_TRAP = TabularModel(unseen="self-loop", unseen_reward=0.0)
+VARIANTS: dict[str, Estimator] = {
+    "mb": MB(),
+    "mb, unseen pairs earn 0": MB(_TRAP),
+    "dr, cross-fitted": DR(),
+    "wdr, cross-fitted": WDR(),
+    "wdr, one shared model": WDR(fit="shared"),
+    "wdr, shared, unseen pairs earn 0": WDR(_TRAP, fit="shared"),
+    "wdr, a model per resample": WDR(fit="refit"),
+}
 
 
-@dataclass(frozen=True)
-class Task:
-    """Some of the data sets of one problem at one size."""
-
-    problem: str
-    n: int
-    trials: range
-    methods: tuple[str, ...]
-    estimators: tuple[str, ...] | None = None
-    side: Literal["lower", "upper", "both"] = "both"
-    about: About = "value"
+def sampling(process: Domain) -> tuple[Method, ...]:
+    """Importance sampling with every bound."""
+    return _with_every_bound(("is", "pdis", "wis", "pdwis"))
 
 
-Outcomes = dict[tuple[str, str, Side], list[tuple[float, bool]]]  # (estimator, method, side): (bound, warned) by trial
+def everything(process: Domain) -> tuple[Method, ...]:
+    """All estimators with every bound."""
+    return _with_every_bound(tuple(ESTIMATORS))
 
 
-def run(task: Task) -> Outcomes:
-    """Evaluate each data set; trial k has the same data and weights whatever the task it is part of."""
-    problem = small(task.problem)
-    outcomes: Outcomes = {}
-    for trial in task.trials:
-        seed = np.random.SeedSequence([*task.problem.encode(), task.n, trial])
-        data, weights = seed.spawn(2)
-        logs = problem.mdp.simulate(problem.behavior, task.n, rng=np.random.default_rng(data))
-        result = api.evaluate(
-            logs,
-            problem.candidate,
-            estimators=task.estimators,
-            methods=task.methods,
-            side=task.side,
-            max_ratio=problem.max_ratio,
-            confidence=1 - NOMINAL,
-            seed=weights,
-            baseline="behavior" if task.about == "gain" else None,
-        )
-        bounds, believed = (
-            (result.gains, result.believed_gains) if task.about == "gain" else (result.bounds, result.believed)
-        )
-        for bound in bounds:
-            warned = any(warning.against in ("resampling", "everything") for warning in bound.warnings)
-            outcomes.setdefault((bound.estimator, bound.method, bound.side), []).append((bound.value, warned))
-        for side in dict.fromkeys(bound.side for bound in bounds):
-            named = [bound.value for bound in believed if bound.side == side]
-            # Where nothing was advised nothing can be wrong: the worst value, counted as infinite.
-            worst = -np.inf if side == "lower" else np.inf
-            outcomes.setdefault((*ADVISED, side), []).append((named[0] if named else worst, not named))
-    return outcomes
+def compared(process: Domain) -> tuple[Method, ...]:
+    """What is exact, side by side."""
+    return tuple(Method(name, find_estimator(name), COMPARED) for name in ("is", "pdis"))
 
 
-def tasks(trials: int, sizes: Sequence[int], problems: Sequence[str], **settings: object) -> Iterator[Task]:
-    """All data sets of a grid, cut into pieces."""
-    for problem in problems:
-        for n in sizes:
-            for first in range(0, trials, _TRIALS_PER_TASK):
-                piece = range(first, min(first + _TRIALS_PER_TASK, trials))
-                yield Task(problem, n, piece, **settings)  # type: ignore[arg-type]
+def variants(process: Domain) -> tuple[Method, ...]:
+    """Where the model comes from, and what it says of pairs it never saw; the trap is shown where it matters."""
+    bounds = ("percentile", "bca", "studentized")
+    return tuple(
+        Method(label, estimator, bounds)
+        for label, estimator in VARIANTS.items()
+        if process.name == "cliff" or "earn 0" not in label
+    )
 
 
-def cells(problem: str, n: int, outcomes: Outcomes, about: About = "value") -> list[Cell]:
-    """Error counts by estimator, method and side; the bound that was advised comes last."""
-    made = small(problem)
-    truth = made.true_value - (made.behavior_value if about == "gain" else 0.0)
-    order = sorted(outcomes, key=lambda key: key[:2] == ADVISED)
-    return [Cell.count(problem, n, *key, truth, outcomes[key]) for key in order]
+def _with_every_bound(names: Sequence[str]) -> tuple[Method, ...]:
+    methods = []
+    for name in names:
+        chosen = find_estimator(name)
+        bounds = [bound for bound in METHODS if not isinstance(find_bound(bound), ProcessBound)]
+        methods.append(Method(name, chosen, tuple(bound for bound in bounds if is_valid(chosen, find_bound(bound)))))
+    return tuple(methods)
 
 
-def efficiency(problem: str, n: int, outcomes: Outcomes) -> list[Efficiency]:
-    """Mean exact lower bounds on the same data sets."""
-    truth = small(problem).true_value
-    rows = []
-    for (estimator, method, _), pairs in outcomes.items():
-        values = np.array([value for value, _ in pairs])
-        if (estimator, method) != ADVISED:
-            rows.append(Efficiency(problem, n, estimator, method, truth, float(values.mean()), _error(values)))
-    return rows
-
-
-def model_tasks(trials: int) -> list[ModelTask]:
-    """The grid of the model-based estimators."""
-    pieces = [range(first, min(first + _TRIALS_PER_TASK, trials)) for first in range(0, trials, _TRIALS_PER_TASK)]
-    names = list(model_coverage.problems())
-    return [ModelTask(name, n, piece) for name in names for n in model_coverage.SIZES for piece in pieces]
-
-
-def model_cells(problem: str, n: int, outcomes: Outcomes) -> list[Cell]:
-    """Error counts by variant and method."""
-    truth = model_coverage.problems()[problem].true_value
-    return [Cell.count(problem, n, *key, truth, pairs) for key, pairs in outcomes.items()]
-
-
-def _error(values: Array) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
-def gather(
-    job: Callable[[Any], Outcomes], work: Sequence[Task | ModelTask], workers: int, label: str
-) -> dict[tuple[str, int], Outcomes]:
-    """Results of all tasks by problem and size, from several processes."""
-    from rich.progress import track
-
-    parts = dict(track(run_all(job, work, workers), total=len(work), description=label))
-    results: dict[tuple[str, int], Outcomes] = {}
-    for position, task in enumerate(work):
-        whole = results.setdefault((task.problem, task.n), {})
-        for key, pairs in parts[position].items():
-            whole.setdefault(key, []).extend(pairs)
-    return results
+def measured(
+    part: str,
+    names: Sequence[str],
+    methods: Callable[[Domain], tuple[Method, ...]],
+    trials: int,
+    results: Path,
+    workers: int,
+    *,
+    sizes: tuple[int, ...] = SIZES,
+    sides: tuple[Side, ...] = ("lower",),
+    about: About = "value",
+) -> list[Line]:
+    """One part of the page: a study for each problem, run or gone on with."""
+    lines: list[Line] = []
+    for name in names:
+        study = Study(
+            id=f"{part}-{name}", domain=Named(name), sizes=sizes, trials=trials, methods=methods, sides=sides,
+            about_what=about, confidence=1 - NOMINAL,
+        )  # fmt: skip
+        lines += summarize_results(read_results(run_study(study, folder_of(results, study), workers=workers)))
+    return lines
 
 
 def main(
     out: Annotated[Path, typer.Option(help="Where to write the tables.")] = Path("docs/coverage.md"),
+    results: Annotated[Path, typer.Option(help="Folder of raw results; a stopped run goes on.")] = Path("build/rates"),
     trials: Annotated[int, typer.Option(help="Data sets per cell.")] = 2000,
-    efficiency_trials: Annotated[int, typer.Option(help="Data sets for the comparison of exact bounds.")] = 400,
+    compared_trials: Annotated[int, typer.Option(help="Data sets for the comparison of exact bounds.")] = 400,
     model_trials: Annotated[int, typer.Option(help="Data sets per cell of the model-based estimators.")] = 400,
     gain_trials: Annotated[int, typer.Option(help="Data sets per cell of bounds on the gain.")] = 500,
     workers: Annotated[int, typer.Option(help="Processes.")] = os.cpu_count() or 1,
 ) -> None:
     """Measure error rates on the small problems and write the tables."""
-    work = list(tasks(trials, SIZES, CORE, methods=tuple(METHODS), estimators=SAMPLING))
-    measured = gather(run, work, workers, "error rates")
-    exact = ("anderson", "cut", "betting")
-    settings = {"methods": exact, "estimators": ("is", "pdis"), "side": "lower"}
-    grid = list(tasks(efficiency_trials, EFFICIENCY_SIZES, EFFICIENCY_PROBLEMS, **settings))
-    compared = gather(run, grid, workers, "exact bounds")
-    modelled = gather(model_coverage.run, model_tasks(model_trials), workers, "models")
+    where = (results, workers)
+    tight = measured("compared", CORE[:3], compared, compared_trials, *where, sizes=COMPARED_SIZES)
     text = render(
-        [cell for (name, n), outcomes in measured.items() for cell in cells(name, n, outcomes)],
-        [row for (name, n), outcomes in compared.items() for row in efficiency(name, n, outcomes)],
-        abouts={name: small(name).about for name in CORE},
+        measured("values", CORE, sampling, trials, *where, sides=BOTH),
+        tight,
+        abouts=_abouts(CORE),
         nominal=NOMINAL,
-        trials=(trials, efficiency_trials),
+        trials=(trials, compared_trials),
     )
+    modelled = (*SMALL, "hidden")
     text += render_models(
-        [cell for (name, n), outcomes in modelled.items() for cell in model_cells(name, n, outcomes)],
-        abouts={name: problem.about for name, problem in model_coverage.problems().items()},
+        measured("models", modelled, variants, model_trials, *where),
+        abouts=_abouts(modelled),
         nominal=NOMINAL,
         trials=model_trials,
     )
-    gained = gather(
-        run, list(tasks(gain_trials, SIZES, GAIN_PROBLEMS, methods=tuple(METHODS), about="gain")), workers, "gains"
-    )
     text += render_gains(
-        [cell for (name, n), outcomes in gained.items() for cell in cells(name, n, outcomes, "gain")],
-        abouts={name: small(name).about for name in GAIN_PROBLEMS},
+        measured("gains", BOTH_WAYS, everything, gain_trials, *where, sides=BOTH, about="gain"),
+        abouts=_abouts(BOTH_WAYS),
         nominal=NOMINAL,
         trials=gain_trials,
     )
+    old = out.read_text(encoding="utf-8") if out.exists() else ""
+    for title in (ADVICE, EXACT):  # sections that other runs write
+        kept = section_of(old, title)
+        text = text if kept is None else with_section(text, title, kept)
     replace_file(out, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
     typer.echo(f"wrote {out}")
+
+
+def _abouts(names: Sequence[str]) -> dict[str, str]:
+    return {name: problem(name).about for name in names}
 
 
 if __name__ == "__main__":

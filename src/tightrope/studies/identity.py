@@ -49,8 +49,8 @@ class Witness:
 
     def check(self, words: Words, domain: Domain) -> None:
         """Refuse a domain that has changed."""
-        found = dict(words.content())
-        changed = [name for name in self.content if found.get(name) != self.content[name]]
+        content = dict(words.content())
+        changed = [name for name in self.content if content.get(name) != self.content[name]]
         for name in ("behavior", "candidate"):
             policy, answers = getattr(domain, name), getattr(self, name)
             if not np.allclose(_answers(policy, self.logs), answers, _RELATIVE, _ABSOLUTE, equal_nan=True):
@@ -81,10 +81,10 @@ def _sample(domain: Domain) -> TrajectoryDataset:
 
 
 def _answers(policy: Policy, logs: TrajectoryDataset) -> Anything:
-    """The policy's log-probabilities of the logged actions; its actions where it has no density."""
+    """The policy's log-probabilities of logged actions, or its actions without a density; nothing without states."""
     states, actions, times = logs.states, logs.actions, logs.times
-    assert states is not None
-    assert actions is not None
+    if states is None or actions is None:
+        return np.zeros(0)
     known = resolved(policy, states, times)
     try:
         return np.asarray(known.log_prob(states, actions, times))

@@ -120,7 +120,7 @@ def _serve(job: Callable[[Any], Any], pipe: Connection) -> None:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One thread per process for those started inside: the workers are the parallelism."""
+    """Processes that are started inside get one thread each: there are as many of them as cores."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:

@@ -77,10 +77,10 @@ def reproduce(
         raise StudyError(must_be_one_of("study", which, GROUPS))
     studies = [quick(PAPER[name]) if small else PAPER[name] for name in GROUPS[which]]
     results = {study.id: read_results(run_study(study, out / "raw" / study.id, workers=workers)) for study in studies}
-    lines = {name: summarize_results(found) for name, found in results.items()}
-    for name, found in lines.items():
-        _write_summary(out / f"{name}.parquet", found, results[name])
-    counted = [line for name, found in lines.items() if "repairs" not in name for line in found]
+    lines = {name: summarize_results(rows) for name, rows in results.items()}
+    for name, rows in lines.items():
+        _write_summary(out / f"{name}.parquet", rows, results[name])
+    counted = [line for name, rows in lines.items() if "repairs" not in name for line in rows]
     judged = [*findings(counted), *_more_findings({line.domain for line in counted})]
     figures = _figures(counted, out)
     target = page_path or out / "reproduction.md"
@@ -101,12 +101,12 @@ def _described(studies: Sequence[Study], results: Mapping[str, Results]) -> dict
 
 
 def _figures(lines: Sequence[Line], out: Path) -> list[Figure]:
-    found: dict[tuple[str, str], list[Line]] = {}
+    by_method: dict[tuple[str, str], list[Line]] = {}
     for line in sorted(lines, key=lambda one: one.n):
-        found.setdefault((line.domain, line.method), []).append(line)
+        by_method.setdefault((line.domain, line.method), []).append(line)
     figures = []
     for domain, curves in PAPER_CURVES.items():
-        drawn = {label: found[domain, method] for label, method in curves.items() if (domain, method) in found}
+        drawn = {label: by_method[domain, method] for label, method in curves.items() if (domain, method) in by_method}
         if not drawn:
             continue
         name = NAMES[domain]
@@ -124,12 +124,12 @@ def _figures(lines: Sequence[Line], out: Path) -> list[Figure]:
 
 def _more_findings(domains: set[str]) -> list[Finding]:
     """What is not in the tables: the models' weighted errors, and what a shared tabular model leaves to correct."""
-    found = []
+    extra = []
     if CLIFF in domains:
-        found.append(_model_errors(CliffWorld()))
+        extra.append(_model_errors(CliffWorld()))
     if CAR in domains:
-        found.append(_nothing_to_correct(MountainCar()))
-    return sorted(found, key=lambda finding: finding.number)
+        extra.append(_nothing_to_correct(MountainCar()))
+    return sorted(extra, key=lambda finding: finding.number)
 
 
 def _model_errors(domain: CliffWorld, n: int = 128, data_sets: int = 5) -> Finding:
@@ -152,7 +152,7 @@ def _model_errors(domain: CliffWorld, n: int = 128, data_sets: int = 5) -> Findi
         13,
         text,
         "came out" if good else "did not",
-        f"weighted negative log-likelihood of a trajectory, fitted / held out: linear {mean[0, 0]:.1f} / "
+        f"weighted negative log-likelihood of an episode, fitted / held out: linear {mean[0, 0]:.1f} / "
         f"{mean[0, 1]:.1f}, polynomial {mean[1, 0]:.1f} / {mean[1, 1]:.1f} nats (n = {n}, {data_sets} data sets). The "
         f"linear class holds the truth, so the difference of {apart:.0f} nats estimates the divergence that the bias "
         f"bound takes: it exceeds 2 nats, where the bound is the whole range of the return. It says that the model is "

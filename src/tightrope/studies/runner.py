@@ -73,6 +73,11 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
     return folder / RESULTS
 
 
+def folder_of(results: Path, study: Study) -> Path:
+    """Where a study among several keeps its results."""
+    return results / study.id.replace(",", "").replace(" ", "-")
+
+
 def _check_sendable(study: Study) -> None:
     try:
         pickle.dumps(study)
@@ -166,7 +171,7 @@ def _flat(value: Any, name: str = "") -> dict[str, str]:
 def _rows_expected(study: Study, grid: Sequence[Trial]) -> int:
     methods = prepared(study)[1]
     lines = sum(len(one.bounds) for trial in grid for one in methods if one.runs(*trial))
-    return len(study.sides) * (lines + len(grid) * study.advice)
+    return len(study.sides) * (lines + 2 * len(grid) * study.advice)
 
 
 def _write(folder: Path, configuration: dict[str, Any], outcomes: Sequence[tuple[Trial, Outcome]]) -> None:

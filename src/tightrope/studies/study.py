@@ -14,7 +14,7 @@ import numpy as np
 
 from tightrope.base.content import digest, package_digest, text_without_addresses
 from tightrope.base.errors import StudyError
-from tightrope.base.records import Side
+from tightrope.base.records import About, Side
 from tightrope.bounds import method as find_bound
 from tightrope.bounds.base import rank
 from tightrope.domains import Domain
@@ -23,7 +23,7 @@ from tightrope.estimators import Estimator
 from tightrope.evaluation.settings import Settings
 from tightrope.studies.identity import Words, sample_digest
 
-FORMAT = 2  # of the results folder
+FORMAT = 3  # of the results folder
 _LIBRARIES = ("tightrope", "numpy", "scipy", "numba", "pyarrow")
 
 
@@ -70,8 +70,10 @@ class Study:
     confidence: float = 0.95
     sides: tuple[Side, ...] = ("lower",)
     seed: int = 0
-    advice: bool = False  # also a line for the bound that is advised; for methods as ``evaluate`` names them
+    advice: bool = False  # also lines for the bound that ``evaluate`` recommends and for the exact one beside it
     about: str = ""
+    about_what: About = "value"  # or the gain over the behaviour policy
+    behavior: str = "logged"  # or how to estimate the behaviour policy; the logged probabilities are then not seen
 
     def __post_init__(self) -> None:
         if not self.sizes or any(not isinstance(n, int) or n < 1 for n in self.sizes):
@@ -86,7 +88,9 @@ class Study:
     def configuration(self) -> dict[str, Any]:
         """Everything that decides the results, as plain data."""
         domain, methods = prepared(self)
-        found: dict[str, Any] = plain(
+        less = domain.behavior_value if self.about_what == "gain" else 0.0
+        more_error = domain.behavior_value_error if self.about_what == "gain" else 0.0
+        settings: dict[str, Any] = plain(
             {
                 "format": FORMAT,
                 "study": self.id,
@@ -95,8 +99,8 @@ class Study:
                     **({"content": self.domain.content()} if isinstance(self.domain, Words) else {}),
                     "sample": sample_digest(domain),
                     "name": domain.name,
-                    "true_value": domain.true_value,
-                    "true_value_error": domain.true_value_error,
+                    "true_value": domain.true_value - less,
+                    "true_value_error": float(np.hypot(domain.true_value_error, more_error)),
                 },
                 "sizes": self.sizes,
                 "trials": self.trials,
@@ -105,12 +109,14 @@ class Study:
                 "confidence": self.confidence,
                 "sides": self.sides,
                 "seed": self.seed,
-                **({"advice": True} if self.advice else {}),
+                "advice": self.advice,
+                "about": self.about_what,
+                "behavior": self.behavior,
                 "versions": {name: version(name) for name in _LIBRARIES} | {"python": python_version()},
                 "sources": package_digest(),
             }
         )
-        return found
+        return settings
 
 
 @cache
@@ -142,5 +148,5 @@ def _plain_object(value: Any) -> Any:
 def _described(method: Method) -> dict[str, Any]:
     """The estimator as it prints, and a hash of what it holds: long arrays and functions print less than they are."""
     limits = {"smallest": method.smallest, "largest": method.largest, "trials": method.trials}
-    told = {"estimator": text_without_addresses(method.estimator), "content": digest(method.estimator)}
-    return {**told, "bounds": method.bounds, **limits}
+    identity = {"estimator": text_without_addresses(method.estimator), "content": digest(method.estimator)}
+    return {**identity, "bounds": method.bounds, **limits}

@@ -20,7 +20,6 @@ from tightrope.base.dataset import Array
 from tightrope.base.errors import StudyError
 from tightrope.base.records import Side
 from tightrope.base.warnings import CODES
-from tightrope.studies.pages.coverage import clopper_pearson
 
 AGAINST = frozenset(code for code, one in CODES.items() if one.against is not None)  # codes of warnings
 KEY = b"tightrope"  # of the configuration in the metadata of a table of results
@@ -76,6 +75,21 @@ class Line:
     valid: Mean  # of those that are finite and not wrong
     median: float  # of all bounds
     reason: str = ""  # why it failed where it first did
+
+    @property
+    def label(self) -> str:
+        """Of the method: an estimator, with its settings where there are several."""
+        return self.method.rpartition("/")[0]
+
+    @property
+    def bound(self) -> str:
+        """The name of the bound."""
+        return self.method.rpartition("/")[2]
+
+    @property
+    def count(self) -> int:
+        """On how many data sets there was a bound."""
+        return self.trials - self.failed
 
     @property
     def valid_share(self) -> float:
@@ -168,3 +182,13 @@ def average(values: Array) -> Mean:
         return Mean(float(values.mean()), np.nan, len(values))
     error = _TWO_SIDED * float(values.std(ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return Mean(float(values.mean()), float(error), len(values))
+
+
+def clopper_pearson(errors: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The exact two-sided interval for a proportion (Clopper and Pearson 1934)."""
+    from scipy.special import betaincinv
+
+    tail = (1 - confidence) / 2
+    low = 0.0 if errors == 0 else float(betaincinv(errors, trials - errors + 1, tail))
+    high = 1.0 if errors == trials else float(betaincinv(errors + 1, trials - errors, 1 - tail))
+    return low, high

@@ -65,7 +65,7 @@ TOPIC = Topic(
         Mutant(
             "a classifier's randomness differs between replicates",
             "_frozen",
-            "mine.set_params(random_state=0)",
+            "frozen.set_params(random_state=0)",
             "pass",
             "test_a_forest_is_frozen_and_refitted",
         ),
@@ -103,8 +103,8 @@ TOPIC = Topic(
         Mutant(
             "the smallest of several p-values of the behaviour's shape counts as one",
             "_misfit",
-            "len(found) * min(found)",
-            "min(found)",
+            "len(p_values) * min(p_values)",
+            "min(p_values)",
             "test_the_smallest_p_value_of_the_shape_is_multiplied_by_their_number",
         ),
         Mutant(

@@ -165,8 +165,8 @@ TOPIC = Topic(
         Mutant(
             "empirical Bernstein with the biased variance",
             "bernstein",
-            "values.var(ddof=1)",
-            "values.var()",
+            "values.var(axis=-1, ddof=1)",
+            "values.var(axis=-1)",
             "test_empirical_bernstein_by_hand",
         ),
         Mutant(

@@ -61,8 +61,8 @@ TOPIC = Topic(
         Mutant(
             "overlap is judged at the first step",
             "_warnings",
-            "found.effective_sample_size[-1]",
-            "found.effective_sample_size[0]",
+            "record.effective_sample_size[-1]",
+            "record.effective_sample_size[0]",
             "test_where_a_guard_speaks",
         ),
         Mutant(
@@ -195,7 +195,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "for upper bounds the looser exact one is preferred",
-            "_believe_approximate",
+            "_use_approximate",
             '1 if chosen.side == "lower" else -1',
             "1",
             "test_an_exact_bound_must_be_no_looser_to_come_first",

@@ -64,7 +64,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "an advised upper bound that there is not counts as wrong",
-            "_advised",
+            "_recommended",
             '-np.inf if side == "lower" else np.inf',
             "-np.inf",
             "test_the_bound_that_is_advised_has_a_line_of_its_own",

@@ -114,14 +114,14 @@ TOPIC = Topic(
         Mutant(
             "the lowest reward for unseen pairs comes from all logs",
             "_settled",
-            "replace(found, unseen_reward=data.value_range[side] / float(data.discounts.sum()))",
+            "replace(resolved, unseen_reward=data.value_range[side] / float(data.discounts.sum()))",
             "chosen",
             "test_later_episodes_change_nothing_earlier",
         ),
         Mutant(
             "models that look at all logs are called exact",
             "guesses",
-            "exact and (not _learns_from_the_past(found, prepared))",
+            "exact and (not _learns_from_the_past(resolved, prepared))",
             "False",
             "test_models_that_look_at_all_logs_are_refused",
         ),
@@ -135,8 +135,8 @@ TOPIC = Topic(
         Mutant(
             "logged probabilities may contradict the behaviour policy downwards",
             "_listed",
-            "np.abs(ratios - said) > AGREE * np.maximum(ratios, said)",
-            "ratios - said > AGREE * np.maximum(ratios, said)",
+            "np.abs(ratios - implied) > AGREE * np.maximum(ratios, implied)",
+            "ratios - implied > AGREE * np.maximum(ratios, implied)",
             "test_logged_probabilities_that_contradict_the_behavior_policy_are_refused",
         ),
         Mutant(
@@ -149,8 +149,8 @@ TOPIC = Topic(
         Mutant(
             "the largest ratio seen is called a ceiling",
             "choices",
-            "made is None and (not exact)",
-            "made is None",
+            "result is None and (not exact)",
+            "result is None",
             "test_without_any_ceiling_nothing_is_exact",
         ),
         Mutant(

@@ -87,7 +87,7 @@ TOPIC = Topic(
         Mutant("Philox with nine rounds", "philox", "range(10)", "range(9)", "test_philox_known_answers"),
         Mutant(
             "the binomial's inversion is off by one",
-            "_binomial",
+            "_inverted",
             "n - k + 1",
             "n - k",
             "test_binomial",

@@ -49,8 +49,8 @@ class Betting(ExactBound):
         from tightrope.bounds.exact import planning_kernels as kernels
 
         with np.errstate(over="ignore"):
-            found = kernels.largest_mean(values / top, bets * top, stakes, tethers / top, float(np.log(1 / delta)))
-        return float(found * top)
+            mean = kernels.largest_mean(values / top, bets * top, stakes, tethers / top, float(np.log(1 / delta)))
+        return float(mean * top)
 
 
 def games(sample: SequentialValues, delta: float, seed: int) -> tuple[Array, Array, Array, Array]:
@@ -98,6 +98,8 @@ def _play(sample: SequentialValues, order: IntArray, delta: float) -> tuple[Arra
 
 def _alike(table: Array, tethers: Array) -> Array:
     """The values scaled from −C to one common mean: all columns estimate the same one, some of them poorly."""
+    if len(tethers) == 1:
+        return np.ascontiguousarray(table.T)
     means = table.mean(axis=0)
     spread = table.var(axis=0) + 1e-12 * np.square(means)
     trust = spread.min() / np.where(spread > 0, spread, 1.0) if spread.min() > 0 else (spread == 0).astype(np.float64)

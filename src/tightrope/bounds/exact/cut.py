@@ -13,6 +13,8 @@ from tightrope.bounds.base import ExactBound
 from tightrope.bounds.exact.empirical_bernstein import bernstein
 from tightrope.functional.values import TrajectoryValues
 
+AT_A_TIME = 1 << 17  # values, a megabyte: thresholds are tried in groups
+
 
 @dataclass(frozen=True)
 class CUT(ExactBound):
@@ -39,7 +41,7 @@ class CUT(ExactBound):
         shuffled = np.random.default_rng(seed).permutation(sample.values)
         look, rest = shuffled[:first], shuffled[first:]
         threshold = _threshold(look, delta, len(rest))
-        return max(0.0, bernstein(np.minimum(rest, threshold), threshold, delta, len(rest)))
+        return max(0.0, float(bernstein(np.minimum(rest, threshold), threshold, delta, len(rest))))
 
 
 def _threshold(look: Array, delta: float, n: int) -> float:
@@ -48,5 +50,6 @@ def _threshold(look: Array, delta: float, n: int) -> float:
     if largest <= 0:
         return 1.0
     candidates = largest * np.geomspace(1e-4, 1.0, 200)
-    promised = [bernstein(np.minimum(look, c), c, delta, n) for c in candidates]
-    return float(candidates[int(np.argmax(promised))])
+    pieces = np.array_split(candidates, max(1, candidates.size * len(look) // AT_A_TIME))
+    bounds = [bernstein(np.minimum(look, piece[:, None]), piece, delta, n) for piece in pieces]
+    return float(candidates[int(np.argmax(np.concatenate(bounds)))])

@@ -25,12 +25,13 @@ class EmpiricalBernstein(ExactBound):
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """The lower bound on the mean."""
-        return bernstein(sample.values, ceiling(sample, self.name), delta, len(sample.values))
+        return float(bernstein(sample.values, ceiling(sample, self.name), delta, len(sample.values)))
 
 
-def bernstein(values: Array, top: float, delta: float, n: int) -> float:
-    """The bound for n values of which these are a sample (all of them, or a first look at them)."""
-    if n < 2 or len(values) < 2:
-        return -np.inf
+def bernstein(values: Array, top: float | Array, delta: float, n: int) -> Array:
+    """The bound for n values of which each row (..., k) is a sample: all of them, or a first look at them."""
+    if n < 2 or values.shape[-1] < 2:
+        return np.full(values.shape[:-1], -np.inf)
     log = np.log(2 / delta)
-    return float(values.mean() - np.sqrt(2 * values.var(ddof=1) * log / n) - 7 * top * log / (3 * (n - 1)))
+    spread = np.sqrt(2 * values.var(axis=-1, ddof=1) * log / n)
+    return np.asarray(values.mean(axis=-1) - spread - 7 * top * log / (3 * (n - 1)))

@@ -8,7 +8,7 @@ next states). ε_0 is the divergence of the start distributions, ε(s, a) that o
     K_t = ε_0 + Σ_{k<t} E_{π_b}[ρ_k ε(S_k, A_k)] = ε_0 + Σ_{k<t} E_{π_e}[ε(S_k, A_k)]
 
 is the divergence of what has happened by the time that step t is paid, so K_{L-1}, of L − 1 transitions, is that of
-whole trajectories. Where a reward depends on the state that the step leads to, that transition counts too
+whole episodes. Where a reward depends on the state that the step leads to, that transition counts too
 (``outcome_rewards``).
 """
 
@@ -49,7 +49,7 @@ class BiasBound:
     uncapped: float  # what the formula gives
     trivial: float  # g_max − g_min, which no error can exceed
     form: Form
-    divergence: float  # K of whole trajectories
+    divergence: float  # K of whole episodes
     confidence: float | None = None  # None: the divergences are taken as they are, without sampling error
 
 
@@ -118,7 +118,7 @@ def bias_bound(
     - "printed": 2√2 L r_max √K_{L-1}, the paper's Corollary 1, with r_max = max |r|.
 
     TV(K) is ``total_variation``. The range of rewards is widened to hold the 0 that an ended episode earns, unless
-    ``ends_early`` is False. A narrower ``return_range`` must hold in the model's trajectories as well as in the true
+    ``ends_early`` is False. A narrower ``return_range`` must hold in the model's episodes as well as in the true
     ones.
     """
     if form not in get_args(Form):

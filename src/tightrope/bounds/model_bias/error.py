@@ -57,7 +57,7 @@ class ModelError:
 
     @property
     def total(self) -> float:
-        """The error over whole trajectories, in nats."""
+        """The error over whole episodes, in nats."""
         return float(self.steps[-1])
 
     @property
@@ -180,7 +180,7 @@ def finite_sample_bias_bound(
         divergences if form == "per-step" else divergences[-1:].repeat(data.horizon),
         reward_range=data.step_range,
         discount=data.discount,
-        form=form,  # a declared return_range is of the true process: trajectories of the model may leave it
+        form=form,  # a declared return_range is of the true process: episodes of the model may leave it
     )
     return replace(bound, confidence=confidence)
 

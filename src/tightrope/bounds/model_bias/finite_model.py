@@ -35,7 +35,7 @@ class Counts:
 
 def pairs(dataset: TrajectoryDataset, n_states: int, n_actions: int) -> tuple[IntArray, IntArray]:
     """The logged states and actions, (N,) each, checked against the declared numbers of them."""
-    found = []
+    columns = []
     for name, values, size in (("state", dataset.states, n_states), ("action", dataset.actions, n_actions)):
         if values is None or values.ndim != 1 or values.dtype.kind not in "iub":
             held = "none" if values is None else f"{values.dtype} of shape {values.shape}"
@@ -44,8 +44,8 @@ def pairs(dataset: TrajectoryDataset, n_states: int, n_actions: int) -> tuple[In
         if outside.any():
             step = int(np.argmax(outside))
             raise DataError(f"{name} {values[step]} at {dataset.where(step)} is not among 0..{size - 1}")
-        found.append(values.astype(np.int64))
-    return found[0], found[1]
+        columns.append(values.astype(np.int64))
+    return columns[0], columns[1]
 
 
 def next_states(dataset: TrajectoryDataset, n_states: int) -> IntArray:

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from tightrope.base.checks import lent, numbers
-from tightrope.base.dataset import Array, IntArray
+from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError
-from tightrope.base.policy import DiscretePolicy
+from tightrope.base.policy import DiscretePolicy, TabularPolicy
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound, Side
 from tightrope.bounds.base import ProcessBound
@@ -41,8 +41,8 @@ class Rehearsed(ProcessBound):
         rank = int(np.ceil(confidence * (self.n_rehearsals + 1) - 1e-9))
         if rank > self.n_rehearsals:
             raise BoundError(
-                f"n_rehearsals is {self.n_rehearsals}, too few for confidence {confidence:g}; at least "
-                f"{int(np.ceil(confidence / (1 - confidence) - 1e-9))} are needed"
+                f"n_rehearsals must be at least {fewest(confidence)} for confidence {confidence:g}; got "
+                f"{self.n_rehearsals}"
             )
         estimate, error = stage.wdr(about)
         quantiles = [
@@ -57,6 +57,11 @@ class Rehearsed(ProcessBound):
             method=self.name, guarantee="approximate", standard_error=error,
             n_trajectories=problem.dataset.n_trajectories, seed=seed, about=about,
         )  # fmt: skip
+
+
+def fewest(confidence: float) -> int:
+    """How many rehearsals it takes to see an error as rare as this confidence allows."""
+    return int(np.ceil(confidence / (1 - confidence) - 1e-9))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +82,7 @@ class Stage:
     @classmethod
     def of(cls, problem: Problem, side: Side) -> Stage:
         """Refuses logs that are not finite, policies that do not list their probabilities, and undeclared rewards."""
-        problem = problem.coded
-        data, candidate, behavior = problem.dataset, problem.policy, problem.dataset.behavior
+        data, candidate, behavior = problem.coded.dataset, problem.coded.policy, problem.coded.dataset.behavior
         if not is_discrete(problem) or not isinstance(candidate, DiscretePolicy):
             raise BoundError("rehearsal simulates logs: it needs numbered states and actions, and the policy itself")
         if problem.behavior is not None or not isinstance(behavior, DiscretePolicy):
@@ -138,9 +142,9 @@ class Stage:
         """(WDR − truth)/se on ``count`` logs simulated in this world."""
         from tightrope.bounds.rehearsal import kernels
 
-        truth = self._value(world, self.policy)
+        truth = self.value(world, self.policy)
         if about == "gain":
-            truth -= self._value(world, self.behavior)
+            truth -= self.value(world, self.behavior)
         table = np.divide(self.policy, self.behavior, out=np.zeros_like(self.policy), where=self.behavior > 0)
         rng = np.random.default_rng([seed, len(world.base), len(world.timed), int(2 * world.worst)])
         pivots = np.empty(count)
@@ -150,7 +154,29 @@ class Stage:
         )  # fmt: skip
         return pivots
 
-    def _value(self, world: World, policy: Array) -> float:
+    def logs(self, world: World, rng: np.random.Generator, like: TrajectoryDataset) -> TrajectoryDataset:
+        """Logs of the behaviour policy in this world, as many and as declared as the ones at hand."""
+        from tightrope.bounds.rehearsal import kernels
+
+        n, shape = len(self.lengths), self.ratios.shape
+        states, actions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        rewards, lengths, final = np.zeros(shape), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        kernels.simulate(
+            rng, world.starts, world.base, self.behavior, *world.arrays, self.lowest, states, actions, rewards,
+            lengths, final,
+        )  # fmt: skip
+        full = np.arange(shape[1]) < lengths[:, None]
+        behavior = TabularPolicy(self.behavior)
+        times = np.broadcast_to(np.arange(shape[1]), shape)[full]
+        return TrajectoryDataset(
+            offsets=np.append(0, np.cumsum(lengths)), rewards=self.sign * rewards[full], terminated=lengths < shape[1],
+            horizon=shape[1], discount=self.discount, states=states[full], actions=actions[full],
+            behavior_log_probs=behavior.log_prob(states[full], actions[full], times), reward_range=like.reward_range,
+            return_range=like.return_range, behavior=behavior,
+        )  # fmt: skip
+
+    def value(self, world: World, policy: Array) -> float:
+        """A policy's value in this world, counted as the stage counts."""
         from tightrope.bounds.rehearsal import kernels
 
         return float(kernels.true_value(policy, self.discount, world.starts, world.base, *world.arrays, self.lowest))

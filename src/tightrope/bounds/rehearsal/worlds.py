@@ -98,12 +98,12 @@ def _history(steps: Steps) -> World:
     """Places are a state with the action and the reward just before."""
     cuts = np.unique(np.quantile(steps.rewards, np.linspace(0, 1, BINS + 1)[1:-1]))
     size = np.searchsorted(cuts, steps.rewards, side="left")
-    told = 1 + steps.actions * (BINS + 1) + size  # 0: nothing came before
+    kind = 1 + steps.actions * (BINS + 1) + size  # 0: nothing came before
     kinds = 1 + steps.n_actions * (BINS + 1)
-    before = np.append(0, told[:-1])
+    before = np.append(0, kind[:-1])
     before[steps.first] = 0
     keys = steps.states * kinds + before
-    after = np.where((steps.following >= 0) & (steps.following < steps.n_states), steps.following * kinds + told, -1)
+    after = np.where((steps.following >= 0) & (steps.following < steps.n_states), steps.following * kinds + kind, -1)
     known = np.unique(np.concatenate([keys, after[after >= 0]]))
     following = np.where(after >= 0, np.searchsorted(known, after), np.where(steps.following < 0, -1, len(known)))
     return _world("states and what came before", steps, np.searchsorted(known, keys), known // kinds, following)

@@ -3,7 +3,7 @@
 Memory stays bounded whatever n, the horizon and B are: weights live in cache-sized tiles, columns in chunks, sums in
 slabs of replicates. For whole-number weights each column is first rounded to a power-of-two grid so coarse that every
 partial sum is exact in float64; then the order of summation cannot matter and one seed gives the same bits whatever
-the tiles, threads or BLAS. A replicate that drew none of the trajectories that set a column's grid, and is left with
+the tiles, threads or BLAS. A replicate that drew none of the episodes that set a column's grid, and is left with
 less weight than the grid resolves, counts as undefined.
 """
 
@@ -26,7 +26,7 @@ Precision = Literal["float64", "float32"]
 Progress = Callable[[float], None]
 
 TILE_ROWS = 256  # replicates per tile: 256 x 1024 float64 weights are 2 MB, about a second-level cache
-SQUARE_ROWS = 16  # replicates whose effects on all trajectories of a tile are made at once, at least
+SQUARE_ROWS = 16  # replicates whose effects on all episodes of a tile are made at once, at least
 SLAB_BYTES = 32 << 20  # what the (replicates, columns) sums of one slab may take
 RESOLVED = 1e-6  # a denominator that the grid rounds by more than this share leaves its replicate undefined
 
@@ -44,7 +44,7 @@ class Replicates:
 
     @property
     def n_undefined(self) -> int:
-        """How many replicates drew only trajectories of weight zero at some step."""
+        """How many replicates drew only episodes of weight zero at some step."""
         return int(np.isnan(self.values).sum())
 
     def reflected(self) -> Replicates:
@@ -64,7 +64,7 @@ class Walk:
     progress: Progress | None = None
 
     def tiles(self, slab: range) -> Iterator[tuple[int, slice, Array]]:
-        """Yield (first trajectory, rows of the slab, weights); the weights are overwritten by the next tile."""
+        """Yield (first episode, rows of the slab, weights); the weights are overwritten by the next tile."""
         n = self.n_trajectories
         left = self.scheme.start(n, len(slab))
         buffer = np.empty(min(TILE_ROWS, len(slab)) * min(n, BLOCK))
@@ -252,7 +252,7 @@ def _standard_errors(statistic: Statistic, weights: Array, draws: int) -> Array 
 
 
 def _spread(estimate: float, values: Array, scale: float) -> Array:
-    """Replicates of fewer draws than trajectories spread too far around the estimate; draw them in."""
+    """Replicates of fewer draws than episodes spread too far around the estimate; draw them in."""
     return values if scale == 1.0 else estimate + scale * (values - estimate)
 
 

@@ -32,7 +32,7 @@ class Starts:
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """Noise of some units (a trajectory and some pairs of its roll-outs) by absolute time, for m units of R roll-outs.
+    """Noise of some units (an episode and some pairs of its roll-outs) by absolute time, for m units of R roll-outs.
 
     In each unit a roll-out is followed by its mirror image (u to 1 − u).
     """
@@ -63,8 +63,8 @@ class Bank:
         noise = drawn.reshape(horizon, acting + moving, len(keys) * size)
         to_act = noise[:, :acting]
         if act is not None:
-            made = act(to_act.transpose(0, 2, 1).reshape(-1, acting))
-            to_act = np.ascontiguousarray(made.reshape(horizon, noise.shape[2], -1).transpose(0, 2, 1))
+            acts = act(to_act.transpose(0, 2, 1).reshape(-1, acting))
+            to_act = np.ascontiguousarray(acts.reshape(horizon, noise.shape[2], -1).transpose(0, 2, 1))
         return cls(to_act, noise[:, acting:], size)
 
 

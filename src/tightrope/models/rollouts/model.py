@@ -2,12 +2,12 @@
 
     V̂(w) = Σ_i w_i v̂_1(s_i) / Σ_i w_i  +  Σ_{i∈S} w_i [v̂_w(s_i) − v̂_1(s_i)] / Σ_{i∈S} w_i
 
-with s_i the start of trajectory i and v̂_w a mean of returns simulated from it in the model fitted under w. The first
+with s_i the start of episode i and v̂_w a mean of returns simulated from it in the model fitted under w. The first
 part, in the model of all logs, is simulated once and with many roll-outs. The second is what refitting changes: from
 some starts only, with few roll-outs, the same under w and under weights of one. It is small, so its error is too. Where
-S holds all trajectories and the first part has no more roll-outs than the second, this is Σ w_i v̂_w(s_i) / Σ w_i.
+S holds all episodes and the first part has no more roll-outs than the second, this is Σ w_i v̂_w(s_i) / Σ w_i.
 
-The noise belongs to the trajectory (its episode id), the roll-out and the absolute time, and to nothing else:
+The noise belongs to the episode (by its id), the roll-out and the absolute time, and to nothing else:
 replicates differ by their fits alone, and neither order nor chunks matter. The episode ids choose S too. Every other
 roll-out mirrors the noise of the one before (u to 1 − u). How far noise moves the estimate is no part of what the
 bootstrap varies: ``diagnostics`` reports its standard error.
@@ -32,7 +32,7 @@ from tightrope.models.rollouts.transitions import Outcome, Transitions
 
 FIT_ROWS = 256  # replicates fitted together
 LANES = 16384  # roll-outs stepped together, replicates included: their arrays stay in cache
-BANK_BYTES = 16 << 20  # what the noise of one chunk of trajectories may take
+BANK_BYTES = 16 << 20  # what the noise of one chunk of episodes may take
 REFITS = 32  # rows of weights from which diagnostics estimate how much a refit changes
 
 
@@ -135,7 +135,7 @@ class RolloutModel:
     def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
         """q̂_t(S_t, A_t) and v̂_t(S_t) of every wanted step, (N,) each, by roll-outs over the steps left; else NaN.
 
-        Both use the noise of the step's trajectory from its time on; v̂'s first action comes from the candidate, so that
+        Both use the noise of the step's episode from its time on; v̂'s first action comes from the candidate, so that
         v̂ = E_a q̂ but for the Monte Carlo error, which the logged action knows nothing of.
         """
         data, actions = self.transitions.data, self.transitions.actions

@@ -17,15 +17,15 @@ _EDGE = 2.0**-40  # kept off 0 and 1, where inverse distribution functions fail
 
 @njit(inline="always")
 def _open_unit(high: Any, low: Any) -> Any:
-    made = ((_u64(high) << _HALF | _u64(low)) >> _SHIFT) * 2.0**-53
-    return min(max(made, _EDGE), 1.0 - _EDGE)
+    uniform = ((_u64(high) << _HALF | _u64(low)) >> _SHIFT) * 2.0**-53
+    return min(max(uniform, _EDGE), 1.0 - _EDGE)
 
 
 @compiled
 def fill_mirrored(out: Any, keys: Any, first_pairs: Any) -> None:
     """Uniforms by time, number, unit, pair and side, (T, width, m, pairs, 2); the second side mirrors the first.
 
-    Philox keyed by the trajectory; the counter is (time, number, pair).
+    Philox keyed by the episode; the counter is (time, number, pair).
     """
     horizon, width, units, pairs, _ = out.shape
     for t in range(horizon):

@@ -22,7 +22,7 @@ class Meetings:
 
     @classmethod
     def of(cls, kinds: Index, trajectories: IntArray, n_kinds: int) -> Meetings:
-        """Trajectory ``trajectories[i]`` met kind ``kinds[i]``."""
+        """Episode ``trajectories[i]`` met kind ``kinds[i]``."""
         order = np.argsort(kinds, kind="stable")
         edges = np.searchsorted(kinds[order], np.arange(n_kinds + 1))
         return cls(edges, trajectories[order].astype(np.int32))
@@ -36,7 +36,7 @@ class Timeline:
     edges: IntArray  # (L+1,): the steps of each time
     trajectories: Index  # (N,)
     pairs: Index  # (N,)
-    nexts: Index  # (N,): the state that the trajectory acts in next; S where it acts no more
+    nexts: Index  # (N,): the state that the episode acts in next; S where it acts no more
     rewards: Array  # (N,)
 
     @classmethod

@@ -52,9 +52,9 @@ class TabularData:
         _, n_states, n_actions = probs.shape
         arc_key = pair * (n_states + 2) + following + 1  # unknown (-1) comes first
         rewards, reward_of = np.unique(data.rewards, return_inverse=True)
-        found, arc_of = np.unique(arc_key, return_inverse=True)  # keys of keys would not fit into 64 bits
+        distinct, arc_of = np.unique(arc_key, return_inverse=True)  # keys of keys would not fit into 64 bits
         kind_key, kinds = np.unique(arc_of * len(rewards) + reward_of, return_inverse=True)
-        kind_arc_key = found[kind_key // len(rewards)]
+        kind_arc_key = distinct[kind_key // len(rewards)]
         known = kind_arc_key % (n_states + 2) > 0
         arc_keys = np.unique(kind_arc_key[known])
         if smoothing > 0:
@@ -93,7 +93,7 @@ class TabularData:
 
     @property
     def trajectories(self) -> IntArray:
-        """Which trajectory each step belongs to, (N,)."""
+        """Which episode each step belongs to, (N,)."""
         return np.repeat(np.arange(self.n_trajectories), np.diff(self.offsets))
 
     @cached_property

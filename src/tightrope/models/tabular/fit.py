@@ -157,7 +157,7 @@ class TabularFit:
         return result
 
     def slopes(self) -> Array:
-        """∂V̂/∂w_i of each trajectory and lane, (n, lanes): occupancies forwards against values backwards."""
+        """∂V̂/∂w_i of each episode and lane, (n, lanes): occupancies forwards against values backwards."""
         data = self.data
         horizon, n_states, _ = data.probs.shape
         later = lanes((horizon + 1) * (n_states + 1)).reshape(horizon + 1, n_states + 1, LANES)

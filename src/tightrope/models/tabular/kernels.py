@@ -19,7 +19,7 @@ WORST, SELF_LOOP, TERMINATE = 0, 1, 2
 
 @compiled
 def count(weights: Any, edges: Any, members: Any, out: Any) -> None:
-    """Weighted counts, out (K, lanes): kind k was met by trajectories members[edges[k]:edges[k+1]]."""
+    """Weighted counts, out (K, lanes): kind k was met by episodes members[edges[k]:edges[k+1]]."""
     for k in range(len(out)):
         total = splat(0.0)
         for i in range(edges[k], edges[k + 1]):
@@ -284,7 +284,7 @@ def kind_slopes(
 
 @compiled
 def gather(offsets: Any, kinds: Any, starts: Any, kind_slope: Any, start_slope: Any, out: Any) -> None:
-    """Each trajectory's slope: the sum over its steps and its start, (n, lanes)."""
+    """Each episode's slope: the sum over its steps and its start, (n, lanes)."""
     for i in range(len(starts)):
         total = load(start_slope, starts[i])
         for step in range(offsets[i], offsets[i + 1]):

@@ -1,6 +1,6 @@
 """The tabular model: maximum-likelihood transitions, start distribution and rewards over finite states and actions.
 
-Fitted from weighted trajectories, so that a refit per replicate is a count, a division and a backward induction, done
+Fitted from weighted episodes, so that a refit per replicate is a count, a division and a backward induction, done
 for eight replicates at a time. What the model says of a pair that the (re)sample does not hold is an explicit choice.
 """
 

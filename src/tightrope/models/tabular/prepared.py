@@ -84,7 +84,7 @@ class PreparedTabular:
         """Values of models fitted to data drawn from the model of all logs, (n_resamples,): the parametric bootstrap.
 
         Every pair keeps its number of visits; their outcomes are drawn anew from the fitted distribution, and so are
-        the starts. Unlike resampled trajectories, a replicate never loses a pair that the logs hold.
+        the starts. Unlike resampled episodes, a replicate never loses a pair that the logs hold.
         """
         from tightrope.models.tabular.fit import TabularFit  # compiles
 
@@ -111,7 +111,7 @@ class PreparedTabular:
         return self.weak_masses()[0]
 
     def weak_masses(self) -> tuple[float, float]:
-        """The shares of the candidate's steps on pairs never logged, and on pairs that a single trajectory holds.
+        """The shares of the candidate's steps on pairs never logged, and on pairs that a single episode holds.
 
         About a third of all resamples lose the latter.
         """

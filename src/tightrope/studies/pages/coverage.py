@@ -3,77 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-import numpy as np
-
-from tightrope.base.records import Side
-
-
-@dataclass(frozen=True)
-class Cell:
-    """How often one bound erred on one problem at one size."""
-
-    problem: str
-    n: int
-    estimator: str
-    method: str
-    side: Side
-    true_value: float
-    trials: int
-    errors: int
-    warned: int  # data sets on which the bound carried a warning against it; for the advice: on which none was named
-    mean: float  # of the finite bounds
-    infinite: int
-
-    @classmethod
-    def count(
-        cls,
-        problem: str,
-        n: int,
-        estimator: str,
-        method: str,
-        side: Side,
-        true_value: float,
-        results: Sequence[tuple[float, bool]],
-    ) -> Cell:
-        """Count over (bound, warned) pairs."""
-        values = np.array([value for value, _ in results])
-        # A bound within rounding of the value (a vacuous one at the end of the range) is no error.
-        slack = 1e-9 * max(1.0, abs(true_value))
-        wrong = values > true_value + slack if side == "lower" else values < true_value - slack
-        finite = np.isfinite(values)
-        mean = float(values[finite].mean()) if finite.any() else float("nan")
-        counts = (len(values), int(wrong.sum()), sum(warned for _, warned in results))
-        return cls(problem, n, estimator, method, side, true_value, *counts, mean, int((~finite).sum()))
-
-
-@dataclass(frozen=True)
-class Efficiency:
-    """The mean of one exact lower bound over many data sets."""
-
-    problem: str
-    n: int
-    estimator: str
-    method: str
-    true_value: float
-    mean: float
-    error: float  # standard error of the mean
-
-
-def clopper_pearson(errors: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact two-sided interval for a proportion (Clopper and Pearson 1934)."""
-    from scipy.special import betaincinv
-
-    tail = (1 - confidence) / 2
-    low = 0.0 if errors == 0 else float(betaincinv(errors, trials - errors + 1, tail))
-    high = 1.0 if errors == trials else float(betaincinv(errors + 1, trials - errors, 1 - tail))
-    return low, high
+from tightrope.studies.pages.labels import printed
+from tightrope.studies.summary import Line, clopper_pearson
 
 
 def render(
-    cells: Sequence[Cell],
-    efficiency: Sequence[Efficiency],
+    cells: Sequence[Line],
+    compared: Sequence[Line],
     *,
     abouts: Mapping[str, str],
     nominal: float,
@@ -87,43 +24,42 @@ def render(
         f"{nominal:.0%} on each side. An error is a bound on the wrong side of the exactly known value; in brackets "
         f"the 95 % Clopper–Pearson interval, in percent. **Bold**: the interval lies wholly above {nominal:.0%}, so "
         "the bound is over-confident there. *Warned* is the share of data sets on which `evaluate` warned against "
-        "the bound. *Mean* is the mean of the finite bounds. The last row, *advice*, is the bound that `evaluate` "
-        "said to believe; there, *warned* is the share of data sets on which it said that the data cannot answer. "
-        "With a behaviour policy estimated from the same logs: [behavior.md](behavior.md).",
+        "the bound. *Mean* is the mean of the finite bounds. What `evaluate` recommends has a "
+        "section of its own below. With a behaviour policy estimated from the same logs: [behavior.md](behavior.md).",
         "",
         *_reading(cells, nominal),
         "",
     ]
     for side in ("lower", "upper"):
         lines += [f"## {side.capitalize()} bounds", ""]
-        for problem in dict.fromkeys(cell.problem for cell in cells):
-            chosen = [cell for cell in cells if cell.problem == problem and cell.side == side]
+        for problem in dict.fromkeys(cell.domain for cell in cells):
+            chosen = [cell for cell in cells if cell.domain == problem and cell.side == side]
             lines += [f"### {problem}: {abouts[problem]}", "", f"True value {chosen[0].true_value:.4f}.", ""]
             lines += [*_table(chosen, nominal), ""]
-    return "\n".join([*lines, *_efficiency(efficiency, trials[1]), ""])
+    return "\n".join([*lines, *_compared(compared, trials[1]), ""])
 
 
-def render_models(cells: Sequence[Cell], *, abouts: Mapping[str, str], nominal: float, trials: int) -> str:
+def render_models(cells: Sequence[Line], *, abouts: Mapping[str, str], nominal: float, trials: int) -> str:
     """The tables of the model-based estimators."""
     lines = [
         "",
         "## Models: MB, DR and WDR, lower bounds",
         "",
-        f"{trials} data sets a cell, B = 2000. *Warned* counts every "
-        "warning but `unlogged`. On *cliff* moves are deterministic: one model fitted to the data it corrects "
-        "leaves no residue, so that with 0 for pairs never logged the bounds err nearly always, whatever corrects "
-        "them; the defaults (the worst possible reward, cross-fitting) do not. On *hidden* the model is wrong: MB "
-        "errs always, DR and WDR do not.",
+        f"{trials} data sets a cell, B = 2000. How models fare is not asked here, so *warned* "
+        "counts warnings about resampling and overlap alone. On *cliff* moves are deterministic: one model fitted to "
+        "the data it corrects leaves no residue, so that with 0 for pairs never logged the bounds err nearly always, "
+        "whatever corrects them; the defaults (the worst possible reward, cross-fitting) do not. On *hidden* the model is "
+        "wrong: MB errs always, DR and WDR do not.",
         "",
     ]
-    for problem in dict.fromkeys(cell.problem for cell in cells):
-        chosen = [cell for cell in cells if cell.problem == problem]
+    for problem in dict.fromkeys(cell.domain for cell in cells):
+        chosen = [cell for cell in cells if cell.domain == problem]
         lines += [f"### {problem}: {abouts[problem]}", "", f"True value {chosen[0].true_value:.4f}.", ""]
         lines += [*_table(chosen, nominal), ""]
     return "\n".join(lines)
 
 
-def render_gains(cells: Sequence[Cell], *, abouts: Mapping[str, str], nominal: float, trials: int) -> str:
+def render_gains(cells: Sequence[Line], *, abouts: Mapping[str, str], nominal: float, trials: int) -> str:
     """The tables of bounds on the gain."""
     lines = [
         "",
@@ -137,86 +73,86 @@ def render_gains(cells: Sequence[Cell], *, abouts: Mapping[str, str], nominal: f
         "",
     ]
     for side in ("lower", "upper"):
-        for problem in dict.fromkeys(cell.problem for cell in cells):
-            chosen = [cell for cell in cells if cell.problem == problem and cell.side == side]
+        for problem in dict.fromkeys(cell.domain for cell in cells):
+            chosen = [cell for cell in cells if cell.domain == problem and cell.side == side]
             lines += [f"### Gain, {side} bounds, {problem}: {abouts[problem]}", ""]
             lines += [f"True gain {chosen[0].true_value:.4f}.", "", *_table(chosen, nominal), ""]
     return "\n".join(lines)
 
 
-EXACT = frozenset({"hoeffding", "empirical-bernstein", "anderson", "cut", "betting"})
+COMPARED = ("anderson", "cut", "betting-mixture", "betting")
+EXACT = frozenset({"hoeffding", "empirical-bernstein", "anderson", "cut", "betting", "betting-mixture"})
 
 
-def _reading(cells: Sequence[Cell], nominal: float, title: str = "## In short") -> list[str]:
+def _reading(cells: Sequence[Line], nominal: float, title: str = "## In short") -> list[str]:
     """The tables in a few sentences, counted from the cells."""
-    rows: dict[tuple[str, str], list[Cell]] = {}
+    rows: dict[tuple[str, str], list[Line]] = {}
     for cell in cells:
-        rows.setdefault((cell.estimator, cell.method), []).append(cell)
-    worst_exact = max((cell for cell in cells if cell.method in EXACT), key=lambda cell: cell.errors / cell.trials)
-    over = {pair: sum(_over(cell, nominal) for cell in found) for pair, found in rows.items()}
+        rows.setdefault((cell.label, cell.bound), []).append(cell)
+    worst_exact = max((cell for cell in cells if cell.bound in EXACT), key=lambda cell: cell.errors / cell.count)
+    over = {pair: sum(_over(cell, nominal) for cell in row) for pair, row in rows.items()}
     lines = [
         title,
         "",
-        f"- Exact bounds: the highest error rate of all cells is {worst_exact.errors / worst_exact.trials:.1%} "
-        f"({worst_exact.estimator} with {worst_exact.method}, {worst_exact.problem}, n = {worst_exact.n}).",
+        f"- Exact bounds: the highest error rate of all cells is {worst_exact.errors / worst_exact.count:.1%} "
+        f"({printed(worst_exact.label)} with {worst_exact.bound}, {worst_exact.domain}, n = {worst_exact.n}).",
         "- Approximate bounds: cells (of both sides) whose error rate is above nominal beyond noise, and the worst:",
         "",
         "| estimator | method | over-confident cells | worst error rate | warned there |",
         "|---|---|---|---|---:|",
     ]
-    for (estimator, method), found in rows.items():
+    for (estimator, method), row in rows.items():
         if method in EXACT:
             continue
-        worst = max(found, key=lambda cell: cell.errors / cell.trials)
-        where = f"{worst.problem}, {worst.side}, n = {worst.n}"
+        worst = max(row, key=lambda cell: cell.errors / cell.count)
+        where = f"{worst.domain}, {worst.side}, n = {worst.n}"
         lines.append(
-            f"| {estimator} | {method} | {over[estimator, method]} of {len(found)} | {worst.errors / worst.trials:.1%} "
-            f"({where}) | {worst.warned / worst.trials:.0%} |"
+            f"| {printed(estimator)} | {method} | {over[estimator, method]} of {len(row)} | "
+            f"{worst.errors / worst.count:.1%} ({where}) | {worst.warned / worst.count:.0%} |"
         )
     return lines
 
 
-def _over(cell: Cell, nominal: float) -> bool:
-    return clopper_pearson(cell.errors, cell.trials)[0] > nominal
+def _over(cell: Line, nominal: float) -> bool:
+    return clopper_pearson(cell.errors, cell.count)[0] > nominal
 
 
-def _table(cells: Sequence[Cell], nominal: float) -> list[str]:
+def _table(cells: Sequence[Line], nominal: float) -> list[str]:
     sizes = sorted({cell.n for cell in cells})
-    found = {(cell.estimator, cell.method, cell.n): cell for cell in cells}
+    by_size = {(cell.label, cell.bound, cell.n): cell for cell in cells}
     head = "".join(f" n = {n}: error % | warned | mean |" for n in sizes)
     lines = [f"| estimator | method |{head}", "|---|---|" + "---:|---:|---:|" * len(sizes)]
-    for estimator, method in dict.fromkeys((cell.estimator, cell.method) for cell in cells):
-        row = f"| {estimator} | {method} |"
+    for estimator, method in dict.fromkeys((cell.label, cell.bound) for cell in cells):
+        row = f"| {printed(estimator)} | {method} |"
         for n in sizes:
-            cell = found.get((estimator, method, n))
+            cell = by_size.get((estimator, method, n))
             row += _cell(cell, nominal) if cell else " – | – | – |"
         lines.append(row)
     return lines
 
 
-def _cell(cell: Cell, nominal: float) -> str:
-    low, high = clopper_pearson(cell.errors, cell.trials)
-    rate = f"{100 * cell.errors / cell.trials:.1f}"
+def _cell(cell: Line, nominal: float) -> str:
+    low, high = clopper_pearson(cell.errors, cell.count)
+    rate = f"{100 * cell.errors / cell.count:.1f}"
     if _over(cell, nominal):
         rate = f"**{rate}**"
     infinite = f" ({cell.infinite} infinite)" if cell.infinite else ""
-    return (
-        f" {rate} [{100 * low:.1f}, {100 * high:.1f}] | {cell.warned / cell.trials:.0%} | {cell.mean:.3f}{infinite} |"
-    )
+    mean = f"{cell.finite.value:.3f}{infinite}"
+    return f" {rate} [{100 * low:.1f}, {100 * high:.1f}] | {cell.warned / cell.count:.0%} | {mean} |"
 
 
-def _efficiency(rows: Sequence[Efficiency], trials: int) -> list[str]:
+def _compared(rows: Sequence[Line], trials: int) -> list[str]:
     lines = [
         "## How tight the exact bounds are",
         "",
         f"Mean 95 % lower bound ± standard error over {trials} data sets, the same for all methods.",
         "",
-        "| problem | true value | estimator | n | anderson | cut | betting |",
-        "|---|---:|---|---:|---:|---:|---:|",
+        f"| problem | true value | estimator | n | {' | '.join(COMPARED)} |",
+        "|---|---:|---|---:|" + "---:|" * len(COMPARED),
     ]
-    found = {(row.problem, row.n, row.estimator, row.method): row for row in rows}
-    for problem, n, estimator in dict.fromkeys((row.problem, row.n, row.estimator) for row in rows):
-        parts = [found[problem, n, estimator, method] for method in ("anderson", "cut", "betting")]
-        values = " | ".join(f"{part.mean:.3f} ± {part.error:.3f}" for part in parts)
-        lines.append(f"| {problem} | {parts[0].true_value:.3f} | {estimator} | {n} | {values} |")
+    by_method = {(row.domain, row.n, row.label, row.bound): row for row in rows}
+    for problem, n, estimator in dict.fromkeys((row.domain, row.n, row.label) for row in rows):
+        parts = [by_method[problem, n, estimator, method] for method in COMPARED]
+        values = " | ".join(f"{part.mean.value:.3f} ± {part.mean.error / 1.96:.3f}" for part in parts)
+        lines.append(f"| {problem} | {parts[0].true_value:.3f} | {printed(estimator)} | {n} | {values} |")
     return lines

@@ -128,7 +128,7 @@ def _axes(title: str) -> tuple[Any, Any]:
     axes = figure.add_subplot()
     axes.set_title(title, fontsize=10)
     axes.set_xscale("log", base=2)
-    axes.set_xlabel("trajectories n")
+    axes.set_xlabel("episodes n")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.grid(visible=True, linewidth=0.4, color="0.85")
     axes.spines[["top", "right"]].set_visible(False)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from tightrope.studies.pages.labels import printed
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -116,11 +118,11 @@ def _mean(line: Any) -> str:
 def _table(title: str, lines: Sequence[Any], cell: Any) -> str:
     sizes = sorted({line.n for line in lines})
     methods = list(dict.fromkeys(line.method for line in lines))
-    found = {(line.method, line.n): line for line in lines}
+    by_size = {(line.method, line.n): line for line in lines}
     rows = []
     for method in methods:
-        cells = [cell(found[method, n]) if (method, n) in found else "" for n in sizes]
-        rows.append(f"| {method} | {' | '.join(cells)} |")
+        cells = [cell(by_size[method, n]) if (method, n) in by_size else "" for n in sizes]
+        rows.append(f"| {printed(method)} | {' | '.join(cells)} |")
     head = f"| {title} | {' | '.join(f'n = {n}' for n in sizes)} |"
     return "\n".join([head, f"|---|{'---:|' * len(sizes)}", *rows, ""])
 
