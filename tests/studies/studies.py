@@ -45,4 +45,4 @@ def failing(domain):
 
 
 if __name__ == "__main__":
-    run_study(clinic(), Path(sys.argv[1]), workers=int(sys.argv[2]))
+    run_study(clinic(trials=60), Path(sys.argv[1]), workers=int(sys.argv[2]))

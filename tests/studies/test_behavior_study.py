@@ -22,6 +22,7 @@ def outcomes(tmp_path_factory):
 def test_the_estimate_makes_a_difference_on_the_same_data(outcomes):
     true, estimated = (one.columns["value"] for one in outcomes.values())
     assert len(true) == len(ESTIMATORS) * len(BOUNDS) * 3
+    assert np.isfinite(estimated).all()
     assert (true != estimated).all()
     assert outcomes["true"].configuration["behavior"] == "logged"
     assert outcomes["estimated"].configuration["behavior"] == "tabular"

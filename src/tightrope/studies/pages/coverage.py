@@ -48,8 +48,8 @@ def render_models(cells: Sequence[Line], *, abouts: Mapping[str, str], nominal: 
         f"{trials} data sets a cell, B = 2000. How models fare is not asked here, so *warned* "
         "counts warnings about resampling and overlap alone. On *cliff* moves are deterministic: one model fitted to "
         "the data it corrects leaves no residue, so that with 0 for pairs never logged the bounds err nearly always, "
-        "whatever corrects them; the defaults (the worst possible reward, cross-fitting) do not. On *hidden* the model is "
-        "wrong: MB errs always, DR and WDR do not.",
+        "whatever corrects them; the defaults (the worst possible reward, cross-fitting) do not. On *hidden* the model "
+        "is wrong: MB errs always, DR and WDR do not.",
         "",
     ]
     for problem in dict.fromkeys(cell.domain for cell in cells):
