@@ -1,6 +1,7 @@
 """tightrope: how good is this policy, at worst, judging only from logs of another policy?"""
 
-from tightrope.adapters import StatePolicy, softened
+from tightrope.adapters import StatePolicy, greedy, softened
+from tightrope.adapters.log import log_episodes
 from tightrope.api import (
     advise,
     estimate,
@@ -70,7 +71,9 @@ __all__ = [
     "draw_weights",
     "estimate",
     "evaluate",
+    "greedy",
     "interval",
+    "log_episodes",
     "lower_bound",
     "read",
     "softened",

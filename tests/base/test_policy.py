@@ -244,7 +244,7 @@ REFUSED = [
     ),
     (ask(CallablePolicy(lambda s, a, t: ["a", "b"])), "the policy function must give numbers"),
     (ask(CallablePolicy(lambda s, a, t: np.array([0.5, -1.0]))), "must return probabilities ≥ 0; got -1"),
-    (lambda: as_policy([[0.5, 0.5]]), "policy must be .*; got type list"),
+    (lambda: as_policy({0.5, 0.6}), "policy must be .*; got type set"),
 ]
 
 

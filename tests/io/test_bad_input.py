@@ -230,7 +230,7 @@ def test_missing_column(name):
     refused(columns(**{name: None}), rf"the logs must have a column '{name}'; they have: .*behavior_prob")
 
 
-@pytest.mark.parametrize("name", ["state", "reward", "behavior_prob"])
+@pytest.mark.parametrize("name", ["reward", "behavior_prob"])
 def test_text_where_numbers_belong(name):
     refused(columns(**{name: list("abcdefghi")}), rf"column '{name}' must hold numbers; it holds text such as 'a'")
 
@@ -310,7 +310,7 @@ def test_path(tmp_path):
     (tmp_path / "logs.xlsx").touch()
     refused(tmp_path / "logs.xlsx", r"logs.xlsx: the name must end in \.parquet, \.pq, \.csv")
     refused(tmp_path / "none.csv", "none.csv: no such file")
-    refused(tmp_path, "a folder, not a file")
+    refused(tmp_path, r"the folder must lead to a file that ends in \.parquet, .*; it leads to none")
     refused("episode,t,reward\n" * 1000, "no such file")
 
 

@@ -247,10 +247,10 @@ def test_obp_feedback():
 
 def test_one_step_only_when_nothing_suggests_otherwise():
     plain = {"action": columns()["action"], "reward": columns()["reward"], "behavior_prob": PROBS}
-    refused(plain, "the logs must have a column 'episode'.*one_step=True")
+    refused(plain, "the logs must have columns 'episode', 't';.*one_step=True")
     assert tightrope.read(plain, one_step=True).lengths.tolist() == [1] * N
     refused(open_bandit(t=np.arange(N)), "the logs must have a column 'episode'")
-    refused(open_bandit(), "the logs must have a column 'episode'", one_step=False)
+    refused(open_bandit(), "the logs must have columns 'episode', 't'", one_step=False)
 
 
 @pytest.mark.parametrize(("source", "asked"), [(open_bandit(), None), (columns(), True)], ids=["by its names", "asked"])

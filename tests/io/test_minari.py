@@ -152,7 +152,7 @@ def test_tuples_of_actions_are_refused():
 def test_nothing_there(folder):
     refused("minari:rope/none-v0", "no Minari dataset at .*none-v0; `minari list local` shows which there are")
     (folder / "empty").mkdir()
-    refused(folder / "empty", "a folder, not a file")
+    refused(folder / "empty", "the folder must lead to a file .*; it leads to none")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

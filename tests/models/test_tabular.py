@@ -426,7 +426,7 @@ BAD_LOGS = [
     (
         changed(actions=GOOD.actions.astype(str)),
         {},
-        "actions must be one integer per step for a table; the logs hold <U",
+        "actions must be one integer per step for a table whose columns are numbers; the logs hold <U",
     ),
     (
         changed(actions=GOOD.actions + 1),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tightrope.adapters.greedy import greedy
 from tightrope.adapters.onnx_files import onnx_policy
 from tightrope.adapters.pickled import ARCHIVES, PICKLES, load_pickled, runs_code
 from tightrope.adapters.soften import softened
@@ -27,16 +28,31 @@ def load_policy(
     *,
     epsilon: float | None = None,
     sigma: Sequence[float] | float | None = None,
+    deterministic: bool = False,
     policy_class: str | None = None,
     onnx_output: str | None = None,
 ) -> Policy:
-    """The policy that a file or ``module:object`` names, with noise if ``epsilon`` or ``sigma`` is given.
+    """The policy that a file or ``module:object`` names, in the form that is asked for (see ``formed``).
 
     ``.zip`` (Stable-Baselines3; ``policy_class`` names its class if it is unclear), ``.pkl`` and ``.joblib`` run
     code in the file: name only files whose maker you trust. ``onnx_output`` says what an ONNX file's output holds.
     """
     policy = _find(spec, policy_class, onnx_output)
-    return as_policy(policy) if epsilon is None and sigma is None else softened(policy, epsilon=epsilon, sigma=sigma)
+    return formed(policy, epsilon=epsilon, sigma=sigma, deterministic=deterministic)
+
+
+def formed(
+    policy: Any,
+    *,
+    epsilon: float | None = None,
+    sigma: Sequence[float] | float | None = None,
+    deterministic: bool = False,
+) -> Policy:
+    """The policy as it is, or (``deterministic``) in its greedy form; then with noise, if that is given."""
+    if isinstance(policy, (str, Path)):
+        policy = _find(str(policy), None, None)
+    form = greedy(policy) if deterministic else policy
+    return as_policy(form) if epsilon is None and sigma is None else softened(form, epsilon=epsilon, sigma=sigma)
 
 
 def named_digest(spec: str) -> str:

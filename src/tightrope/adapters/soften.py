@@ -27,7 +27,7 @@ from tightrope.base.policy import (
 
 def from_learner(model: Any) -> Policy | None:
     """A policy of Stable-Baselines3 or d3rlpy; refuses greedy ones: only their owner knows how they explore."""
-    policy = _recognise(model)
+    policy = recognise(model)
     if isinstance(policy, DeterministicPolicy):
         raise PolicyError(
             f"{type(model).__name__} has no action probabilities, only a greedy action. Say how often it acts at "
@@ -58,11 +58,12 @@ def softened(
     """
     if (epsilon is None) == (sigma is None):
         raise PolicyError(f"give either epsilon or sigma; got epsilon={epsilon!r} and sigma={sigma!r}")
-    known = _recognise(policy) or as_policy(policy)
+    known = recognise(policy) or as_policy(policy)
     return _with_epsilon(known, epsilon, n_actions) if epsilon is not None else _with_sigma(known, sigma)
 
 
-def _recognise(model: Any) -> Policy | None:
+def recognise(model: Any) -> Policy | None:
+    """The policy of a learner, greedy where it has no probabilities; None for anything else."""
     return stable_baselines.recognise(model) or d3rlpy_algos.recognise(model)
 
 

@@ -15,6 +15,7 @@ from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.policy import as_policy, resolved
 from tightrope.base.ratios import Ratios, eval_log_probs, ratios
+from tightrope.base.spelled import coded, is_text
 
 T = TypeVar("T")
 
@@ -53,6 +54,17 @@ class Problem:
             self._kept[key] = make()
         kept: T = self._kept[key]
         return kept
+
+    @cached_property
+    def coded(self) -> Problem:
+        """The same problem with text states and actions as numbers, for tables and counts; itself where there are none.
+
+        Models that take states and actions for quantities, and the user's own functions, never see these numbers.
+        """
+        if not is_text(self.dataset.states) and not is_text(self.dataset.actions):
+            return self
+        dataset, policy = coded(self.dataset, self.policy)
+        return replace(self, dataset=dataset, policy=policy)
 
     @cached_property
     def ratios(self) -> Ratios:

@@ -54,7 +54,7 @@ def ratios(dataset: TrajectoryDataset, policy: Any = None) -> Ratios:
             "the logs hold no behaviour probabilities, and importance sampling divides by them. Add a column "
             'behavior_prob or behavior_log_prob; or name your column: read(..., columns={"behavior_prob": "..."}) '
             "(--column behavior_prob=...); or give the behaviour policy: read(..., behavior=policy); or have it "
-            'estimated from the logged states and actions: behavior="auto" (--behavior auto)'
+            f'estimated from the logged states and actions: behavior="auto" (--behavior auto){_also(dataset, policy)}'
         )
     result = Ratios(dataset, eval_log_probs(dataset, policy))
     zero = np.flatnonzero(np.isneginf(result.log_max))
@@ -67,6 +67,18 @@ def ratios(dataset: TrajectoryDataset, policy: Any = None) -> Ratios:
     return result
 
 
+def _unasked(dataset: TrajectoryDataset) -> str:
+    """The columns that a policy is asked about and the logs do not hold."""
+    parts = {"state (or obs_*)": dataset.states, "action (or action_*)": dataset.actions}
+    return " and a column ".join(name for name, values in parts.items() if values is None)
+
+
+def _also(dataset: TrajectoryDataset, policy: Any) -> str:
+    """What else is missing, so that all of it is said at once."""
+    lacking = "" if policy is None else _unasked(dataset)
+    return f". The logs also lack a column {lacking}, and the policy is asked about that" if lacking else ""
+
+
 def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
     """The candidate's log-probabilities of the logged actions, (N,), checked."""
     if policy is None:
@@ -76,9 +88,11 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
                 "probabilities of the logged actions as a column eval_prob or eval_log_prob"
             )
         return dataset.eval_log_probs
-    if dataset.states is None or dataset.actions is None:
-        missing = "state (or obs_*)" if dataset.states is None else "action (or action_*)"
-        raise PolicyError(f"the logs must have a column {missing}, because the policy is asked about logged steps")
+    lacking = _unasked(dataset)
+    if lacking:
+        raise PolicyError(f"the logs must have a column {lacking}, because the policy is asked about logged steps")
+    assert dataset.states is not None
+    assert dataset.actions is not None
     try:
         values = as_policy(policy).log_prob(lent(dataset.states), lent(dataset.actions), lent(dataset.times))
     except PolicyError as error:

@@ -268,6 +268,7 @@ class Provenance(Record):
     command: str = ""  # as typed; empty when called from Python
     source: str = ""  # the file's name
     sha256: str = ""  # of the file's content
+    policy: str = ""  # which policy in which form, where a command named one
 
 
 @dataclass(frozen=True)

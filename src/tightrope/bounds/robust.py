@@ -44,6 +44,7 @@ class Robust(ProcessBound):
         """The bound on the candidate's value."""
         if about == "gain":
             raise BoundError("robust bounds a value, not a gain; use tdr with betting for an exact bound on the gain")
+        problem = problem.coded
         data = problem.dataset
         if not has_tabular(problem):
             raise PolicyError("robust needs integer states and actions and a policy that lists its probabilities")

@@ -8,8 +8,9 @@ import typer
 
 import tightrope
 from tightrope.cli.domains import demo, truth
+from tightrope.cli.log import log
 from tightrope.cli.logs import evaluate, inspect
-from tightrope.cli.shared import BAD_INPUT, EXITS, NO_ANSWER
+from tightrope.cli.shared import BAD_INPUT, EXITS, GATE, NO_ANSWER
 from tightrope.cli.studies import coverage, reproduce
 from tightrope.cli.terminal import Commands, say
 
@@ -18,11 +19,10 @@ app = typer.Typer(
     help="How good is this policy, at worst, judging only from logs of another policy?",
     epilog=EXITS,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (evaluate, inspect, demo, coverage, reproduce, truth):
-    app.command(epilog=EXITS)(command)
+for command in (evaluate, inspect, log, demo, coverage, reproduce, truth):
+    app.command(epilog=GATE if command is evaluate else EXITS)(command)
 
 
 def _version(wanted: bool) -> None:

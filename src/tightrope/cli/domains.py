@@ -25,11 +25,11 @@ def demo(
 
         import tightrope
         from tightrope.domains import small
-        from tightrope.io.write import check_writable
+        from tightrope.io.write import check_target
 
         chosen = small(problem)
         if save is not None:
-            check_writable(save)
+            check_target(save)
         dataset = chosen.logs(n, rng=np.random.default_rng(seed))
         if not json:
             say(f"{chosen.name}: {chosen.about}.")

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from tightrope.cli.checks import check_gate, check_report, check_settings
+from tightrope.cli.completion import estimators, methods
+from tightrope.cli.describe import Parts, show_columns, show_logs
 from tightrope.cli.options import (
+    LOGS,
+    METHODS,
+    OUTPUT,
+    QUESTION,
     BehaviorOption,
     ColumnOption,
     Confidence,
+    Deterministic,
     Discount,
     Epsilon,
     Horizon,
@@ -28,12 +36,12 @@ from tightrope.cli.options import (
     SeedOption,
     Sigma,
 )
+from tightrope.cli.policies import form, named_policy
+from tightrope.cli.reading import column_map, kept, load
 from tightrope.cli.shared import errors, leave, progress_bar, show
-from tightrope.cli.terminal import console, say
+from tightrope.cli.terminal import say
 
 if TYPE_CHECKING:
-    from tightrope.base.dataset import TrajectoryDataset
-    from tightrope.base.policy import Policy
     from tightrope.report.evaluation import Evaluation
 
 
@@ -43,40 +51,62 @@ def evaluate(
     policy_class: PolicyClass = None,
     epsilon: Epsilon = None,
     sigma: Sigma = None,
+    deterministic: Deterministic = False,
     onnx_output: OnnxOutput = None,
     estimator: Annotated[
-        list[str] | None, typer.Option(help="is, pdis, wis, pdwis, mb, dr, wdr, tdr; repeat for several.")
+        list[str] | None,
+        typer.Option(
+            help="is, pdis, wis, pdwis, mb, dr, wdr, tdr; repeat for several.",
+            rich_help_panel=METHODS,
+            autocompletion=estimators,
+        ),
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
             help="percentile, bca, basic, studentized, t, hoeffding, empirical-bernstein, anderson, cut, betting, "
-            "robust (with mb); repeat for several."
+            "robust (with mb); repeat for several.",
+            rich_help_panel=METHODS,
+            autocompletion=methods,
         ),
     ] = None,
     model: Annotated[
-        str, typer.Option(help="For mb, dr and wdr: auto, tabular, linear, polynomial, or module:object.")
+        str,
+        typer.Option(
+            help="For mb, dr and wdr: auto, tabular, linear, polynomial, or module:object.", rich_help_panel=METHODS
+        ),
     ] = "auto",
     behavior: BehaviorOption = "logged",
-    side: Annotated[Literal["lower", "upper", "both"], typer.Option(help="Which bounds.")] = "lower",
-    strict: Annotated[bool, typer.Option("--strict", help="Believe exact bounds only.")] = False,
+    side: Annotated[
+        Literal["lower", "upper", "both"], typer.Option(help="Which bounds.", rich_help_panel=QUESTION)
+    ] = "lower",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Believe exact bounds only.", rich_help_panel=QUESTION)
+    ] = False,
     confidence: Confidence = 0.95,
-    discount: Discount = 1.0,
+    discount: Discount = None,
     horizon: Horizon = None,
     reward_range: RewardRange = None,
     return_range: ReturnRange = None,
     max_ratio: Annotated[
         float | None,
-        typer.Option(help="No cumulative importance ratio can exceed this (hoeffding, empirical-bernstein)."),
+        typer.Option(
+            help="No cumulative importance ratio can exceed this (hoeffding, empirical-bernstein).",
+            rich_help_panel=LOGS,
+        ),
     ] = None,
     max_step_ratio: Annotated[
         float | None,
         typer.Option(
-            help="No action's importance ratio can exceed this at any step, logged or not (tdr with betting)."
+            help="No action's importance ratio can exceed this at any step, logged or not (tdr with betting).",
+            rich_help_panel=LOGS,
         ),
     ] = None,
     behavior_policy: Annotated[
-        str | None, typer.Option(help="The policy that made the logs, as --policy takes it, for tdr's exact bounds.")
+        str | None,
+        typer.Option(
+            help="The policy that made the logs, as --policy takes it, for tdr's exact bounds.", rich_help_panel=LOGS
+        ),
     ] = None,
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
@@ -84,31 +114,47 @@ def evaluate(
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     threshold: Annotated[
-        float | None, typer.Option(help="Say whether the value exceeds this number; computes both sides.")
+        float | None,
+        typer.Option(help="Say whether the value exceeds this number; computes both sides.", rich_help_panel=QUESTION),
     ] = None,
     baseline: Annotated[
         Literal["behavior"] | None,
         typer.Option(
-            help="Say whether the candidate is better than the policy that made the logs, by their paired difference."
+            help="Say whether the candidate is better than the policy that made the logs, by their paired difference.",
+            rich_help_panel=QUESTION,
         ),
     ] = None,
     rehearsals: Annotated[
         int,
-        typer.Option(help="Simulate so many logs like these, and show how often each bound is wrong there (try 200)."),
+        typer.Option(
+            help="Simulate so many logs like these, and show how often each bound is wrong there (try 200).",
+            rich_help_panel=METHODS,
+        ),
     ] = 0,
-    report: Annotated[Path | None, typer.Option(help="Also write a report here, one HTML page.")] = None,
+    exit_code: Annotated[
+        bool,
+        typer.Option(
+            "--exit-code",
+            help="With --threshold or --baseline: exit with 0 for yes, 4 for no, 5 for cannot tell.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write a report here, one HTML page (.html).", rich_help_panel=OUTPUT)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Bound the candidate's value from logs of another policy, and say which bound to believe."""
     with errors():
         import tightrope
         from tightrope.adapters import load_object
-        from tightrope.io.write import check_writable
 
-        if report is not None:
-            check_writable(report)
-        candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
-        dataset = _load(
+        check_gate(exit_code, threshold, baseline)
+        settings: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "max_ratio": max_ratio}
+        check_settings(estimator, method, model, **settings)
+        check_report(report)
+        candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
+        dataset = load(
             logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy
         )
         say(f"read: {'; '.join(dataset.reading)}", err=True)
@@ -122,22 +168,22 @@ def evaluate(
                 behavior=load_object(behavior) if ":" in behavior else behavior,
                 side=side,
                 strict=strict,
-                confidence=confidence,
-                n_resamples=n_resamples,
                 seed=seed,
-                max_ratio=max_ratio,
                 max_step_ratio=max_step_ratio,
                 threshold=threshold,
                 baseline=baseline,
                 rehearsals=rehearsals,
                 progress=progress,
+                **settings,
             )
-        result = _with_origin(result, logs)
+        result = _with_origin(result, logs, form(policy, epsilon, sigma, deterministic))
     show(result, json)  # before the report is written: a full disk must not cost the answer
+    if candidate is not None and not json:
+        say(f"Evaluated: {form(policy, epsilon, sigma, deterministic)}.")
     if report is not None:
         with errors():
             result.to_html(report)
-    leave(result)
+    leave(result, by_verdict=exit_code)
 
 
 def inspect(
@@ -146,9 +192,10 @@ def inspect(
     policy_class: PolicyClass = None,
     epsilon: Epsilon = None,
     sigma: Sigma = None,
+    deterministic: Deterministic = False,
     onnx_output: OnnxOutput = None,
     behavior: BehaviorOption = "logged",
-    discount: Discount = 1.0,
+    discount: Discount = None,
     horizon: Horizon = None,
     reward_range: RewardRange = None,
     return_range: ReturnRange = None,
@@ -160,113 +207,48 @@ def inspect(
     """What is in the logs, what is wrong with them, and how much they say about the candidate."""
     with errors():
         from tightrope.adapters import load_object
-        from tightrope.base.errors import failing
+        from tightrope.base.errors import TightropeError, failing
         from tightrope.base.problem import Problem
         from tightrope.behaviors import behavior as find_behavior
         from tightrope.evaluation.behavior_check import check_behavior
+        from tightrope.evaluation.gaps import gaps
         from tightrope.evaluation.overlap import overlap, summarize
 
-        candidate = _candidate(policy, policy_class, epsilon, sigma, onnx_output)
-        dataset = _load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
+        candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
+        source = kept(logs, column)
+        try:
+            dataset = load(source, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
+        except TightropeError as error:
+            show_columns(source, column_map(column or []), error, json)
+            raise
         summary = summarize(dataset)
         has_candidate = candidate is not None or dataset.eval_log_probs is not None
         chosen = find_behavior(load_object(behavior) if ":" in behavior else behavior, dataset)
-        with failing():
-            problem = Problem(dataset, candidate, chosen)
-            overlaps, check = (overlap(problem), check_behavior(problem)) if has_candidate else (None, None)
-    if json:
-        import json as encoder
+        missing = gaps(dataset, has_candidate=has_candidate, estimated=chosen is not None)
+        parts: Parts = {"overlap": None, "behavior_check": None}
+        wrong = None
+        if has_candidate and (dataset.behavior_log_probs is not None or chosen is not None):
+            try:
+                with failing():
+                    problem = Problem(dataset, candidate, chosen)
+                    parts = {"overlap": overlap(problem), "behavior_check": check_behavior(problem)}
+            except TightropeError as error:  # what can be said all the same is said first
+                wrong = error
+    show_logs(summary, parts, missing, json)
+    with errors():
+        if wrong is not None:
+            raise wrong
 
-        parts = {"summary": summary, "overlap": overlaps, "behavior_check": check}
-        say(encoder.dumps({name: part.to_dict() if part else None for name, part in parts.items()}))
-        return
-    from tightrope.report.table import summary_table
 
-    console().print(summary_table(summary, overlaps, check))
-
-
-def _with_origin(result: Evaluation, logs: Path) -> Evaluation:
-    """The result, with the command as it was typed and the file that it read."""
+def _with_origin(result: Evaluation, logs: list[str], policy: str) -> Evaluation:
+    """The result, with the command as it was typed, the file that it read, and the form of the policy."""
     import shlex
     from dataclasses import replace
 
+    from tightrope.base.errors import visible
     from tightrope.evaluation.provenance import with_origin
 
     assert result.provenance is not None
     command = shlex.join(["tightrope", *sys.argv[1:]])
-    return replace(result, provenance=with_origin(result.provenance, command, logs))
-
-
-def _load(
-    logs: Path,
-    policy: str | None,
-    discount: float,
-    horizon: int | None,
-    reward_range: tuple[float, float] | None,
-    return_range: tuple[float, float] | None,
-    incomplete: Literal["error", "terminate", "drop"],
-    column: list[str] | None,
-    one_step: bool,
-    behavior_policy: str | None = None,
-) -> TrajectoryDataset:
-    """The logs, with the candidate's probabilities where it is one of their columns."""
-    from tightrope.adapters import load_policy
-    from tightrope.adapters.load import is_column
-    from tightrope.io import read
-
-    return read(
-        logs,
-        discount=discount,
-        horizon=horizon,
-        reward_range=reward_range,
-        return_range=return_range,
-        incomplete=incomplete,
-        eval_column=policy if policy is not None and is_column(policy) else None,
-        columns=_column_map(column or []),
-        one_step=True if one_step else None,
-        behavior=None if behavior_policy is None else load_policy(behavior_policy),
-    )
-
-
-def _candidate(
-    policy: str | None,
-    policy_class: str | None,
-    epsilon: float | None,
-    sigma: list[float] | None,
-    onnx_output: str | None,
-) -> Policy | None:
-    """The candidate, unless it is a column of the logs."""
-    from tightrope.adapters import load_policy
-    from tightrope.adapters.load import is_column
-    from tightrope.adapters.pickled import runs_code
-    from tightrope.base.errors import PolicyError
-
-    if policy is None or is_column(policy):
-        if (epsilon, sigma, policy_class, onnx_output) != (None, None, None, None):
-            raise PolicyError(
-                "--epsilon, --sigma, --policy-class and --onnx-output need a policy in a file or module; a column of "
-                "the logs already holds the probabilities"
-            )
-        return None
-    if runs_code(policy):
-        say(f"policy: loading {policy} runs the code in it; name only files whose maker you trust", err=True)
-    return load_policy(
-        policy,
-        epsilon=epsilon,
-        sigma=sigma[0] if sigma and len(sigma) == 1 else sigma,
-        policy_class=policy_class,
-        onnx_output=onnx_output,
-    )
-
-
-def _column_map(given: list[str]) -> dict[str, str | list[str] | None]:
-    """The column map from ROLE=NAME pairs: several names with commas; no name if there is no such column."""
-    from tightrope.base.errors import DataError
-
-    result: dict[str, str | list[str] | None] = {}
-    for text in given:
-        role, equals, name = text.partition("=")
-        if not equals or role in result:
-            raise DataError(f"--column must be ROLE=NAME, each role once, such as behavior_prob=p; got {text!r}")
-        result[role] = name.split(",") if "," in name else name or None
-    return result
+    made = with_origin(result.provenance, command, Path(logs[0]) if len(logs) == 1 else Path(", ".join(logs)))
+    return replace(result, provenance=replace(made, policy=visible(policy)))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+# The panels of --help.
+CANDIDATE, LOGS, QUESTION = "The policy", "The logs", "The question"
+METHODS, OUTPUT = "How it is computed", "What comes out"
+
 Logs = Annotated[
-    Path,
+    list[str],
     typer.Argument(
-        help="Parquet or CSV file, one row per step; a Minari dataset (minari:ID or its folder).", show_default=False
+        help="The logs, one row per step: files (.parquet, .csv, .tsv, .jsonl, .feather; text also .gz), a folder or a "
+        "pattern of them, - for stdin, an address (s3://...); or a Minari dataset (minari:ID or its folder).",
+        show_default=False,
     ),
 ]
 PolicyOption = Annotated[
@@ -18,41 +23,74 @@ PolicyOption = Annotated[
     typer.Option(
         help="The candidate: a column of the logs; a table of probabilities (.npy or .npz of shape (states, actions), "
         "file.npz:array, or .csv or .parquet with columns state, action, prob); module:object; an .onnx file; or a "
-        "model (Stable-Baselines3 .zip, scikit-learn .joblib or .pkl), which runs code in that file."
+        "model (Stable-Baselines3 .zip, scikit-learn .joblib or .pkl), which runs code in that file.",
+        rich_help_panel=CANDIDATE,
     ),
 ]
 PolicyClass = Annotated[
     str | None,
-    typer.Option(help="The class of a .zip policy (PPO, A2C, SAC, TD3, DDPG, DQN), if unclear."),
+    typer.Option(
+        help="The class of a .zip policy (PPO, A2C, SAC, TD3, DDPG, DQN), if unclear.", rich_help_panel=CANDIDATE
+    ),
 ]
 Epsilon = Annotated[
-    float | None, typer.Option(help="The candidate acts at random with this probability (discrete actions).")
+    float | None,
+    typer.Option(help="The policy acts at random with this probability (discrete actions).", rich_help_panel=CANDIDATE),
 ]
 Sigma = Annotated[
     list[float] | None,
     typer.Option(
-        help="The candidate adds normal noise of this standard deviation (continuous actions); repeat per component."
+        help="The policy adds normal noise of this standard deviation (continuous actions); repeat per component.",
+        rich_help_panel=CANDIDATE,
+    ),
+]
+Deterministic = Annotated[
+    bool,
+    typer.Option(
+        "--deterministic",
+        help="The greedy form of the policy: its most probable action, or its action without the noise. --epsilon and "
+        "--sigma then add theirs.",
+        rich_help_panel=CANDIDATE,
     ),
 ]
 OnnxOutput = Annotated[
-    str | None, typer.Option(help="What an .onnx policy gives: probabilities, log_probs, logits, or name:kind.")
+    str | None,
+    typer.Option(
+        help="What an .onnx policy gives: probabilities, log_probs, logits, or name:kind.", rich_help_panel=CANDIDATE
+    ),
 ]
 BehaviorOption = Annotated[
     str,
     typer.Option(
         help="The behaviour policy: logged (behavior_prob), or estimated from the logs: auto, tabular, logistic, "
-        "gaussian, or module:object (a behaviour model or a classifier)."
+        "gaussian, or module:object (a behaviour model or a classifier).",
+        rich_help_panel=LOGS,
     ),
 ]
-Discount = Annotated[float, typer.Option(help="γ, the factor by which a reward one step later counts less.")]
-Horizon = Annotated[int | None, typer.Option(help="How many steps count. Default: the longest episode.")]
-RewardRange = Annotated[
-    tuple[float, float] | None, typer.Option(help="Lowest and highest possible reward of a step (may be -inf, inf).")
+Discount = Annotated[
+    float | None,
+    typer.Option(
+        help="γ, the factor by which a reward one step later counts less. Default: as the file says, or 1.",
+        rich_help_panel=LOGS,
+    ),
 ]
-ReturnRange = Annotated[tuple[float, float] | None, typer.Option(help="Lowest and highest possible return.")]
+Horizon = Annotated[
+    int | None,
+    typer.Option(help="How many steps count. Default: as the file says, or the longest episode.", rich_help_panel=LOGS),
+]
+RewardRange = Annotated[
+    tuple[float, float] | None,
+    typer.Option(help="Lowest and highest possible reward of a step (may be -inf, inf).", rich_help_panel=LOGS),
+]
+ReturnRange = Annotated[
+    tuple[float, float] | None, typer.Option(help="Lowest and highest possible return.", rich_help_panel=LOGS)
+]
 Incomplete = Annotated[
     Literal["error", "terminate", "drop"],
-    typer.Option(help="What to do with an episode that is shorter than the horizon and not flagged as terminated."),
+    typer.Option(
+        help="What to do with an episode that is shorter than the horizon and not flagged as terminated.",
+        rich_help_panel=LOGS,
+    ),
 ]
 ColumnOption = Annotated[
     list[str] | None,
@@ -60,10 +98,15 @@ ColumnOption = Annotated[
         "--column",
         help="Which column plays which role: ROLE=NAME, such as behavior_prob=p or state=age,dose; ROLE= if there is "
         "none. Repeat for several.",
+        rich_help_panel=LOGS,
     ),
 ]
-OneStep = Annotated[bool, typer.Option("--one-step", help="Every row is an episode (logs of a bandit).")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Confidence = Annotated[float, typer.Option(help="The confidence of each bound, between 0.5 and 1.")]
-Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.")]
-SeedOption = Annotated[int, typer.Option(help="The same seed gives the same numbers.")]
+OneStep = Annotated[
+    bool, typer.Option("--one-step", help="Every row is an episode (logs of a bandit).", rich_help_panel=LOGS)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.", rich_help_panel=OUTPUT)]
+Confidence = Annotated[
+    float, typer.Option(help="The confidence of each bound, between 0.5 and 1.", rich_help_panel=QUESTION)
+]
+Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.", rich_help_panel=METHODS)]
+SeedOption = Annotated[int, typer.Option(help="The same seed gives the same numbers.", rich_help_panel=METHODS)]

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 ANSWERED, BAD_INPUT, NO_ANSWER = 0, 2, 3
 EXITS = "Exit codes: 0 answered; 2 bad input or arguments, nothing was written; 3 the data cannot answer."
+# With --exit-code, by the verdict. None is 1: that is how Python exits when a program fails, which is no verdict.
+VERDICTS = {"yes": 0, "broken": NO_ANSWER, "no": 4, "cannot tell": 5}
+GATE = f"{EXITS[:-1]}. With --exit-code: 0 yes; 4 no; 5 cannot tell; 2 and 3 as before. Only 0 is a yes."
 
 
 @contextmanager
@@ -47,8 +50,11 @@ def show(result: Evaluation, json: bool) -> None:
         console().print(evaluation_table(result))
 
 
-def leave(result: Evaluation) -> None:
-    """Exit with the code that says whether there is an answer."""
+def leave(result: Evaluation, *, by_verdict: bool = False) -> None:
+    """Exit with the code that says whether there is an answer, or (``by_verdict``) which one."""
+    if by_verdict:
+        assert result.verdict is not None
+        raise typer.Exit(VERDICTS[result.verdict.kind])
     if not result.believed:
         raise typer.Exit(NO_ANSWER)
 

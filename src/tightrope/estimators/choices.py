@@ -63,6 +63,7 @@ def step_ratios(problem: Problem) -> Array:
 
 def _listed(problem: Problem, ratios: Array) -> Choices | None:
     """Each action as a choice, where both policies list their probabilities."""
+    problem = problem.coded
     data, candidate = problem.dataset, problem.policy
     behavior = data.behavior if problem.behavior is None else None
     if not (isinstance(candidate, DiscretePolicy) and isinstance(behavior, DiscretePolicy)):

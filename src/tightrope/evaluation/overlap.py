@@ -196,6 +196,7 @@ def pareto_k(log_ratios: Array) -> float | None:
 
 def unlogged_mass(problem: Problem) -> float | None:
     """The candidate's average probability, in logged states, of actions never logged there; None when not countable."""
+    problem = problem.coded
     data, policy = problem.dataset, problem.policy
     states, actions = data.states, data.actions
     if not isinstance(policy, DiscretePolicy) or states is None or actions is None:

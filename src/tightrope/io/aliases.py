@@ -64,13 +64,15 @@ def fix(role: str, name: str = "...") -> str:
     return f'columns={{"{role}": "{name}"}} (--column {role}={name})'
 
 
-def missing(role: str, names: Iterable[str]) -> DataError:
-    """No column for a role that must be there."""
-    names, others = list(names), ", ".join(ROLES[role][1:])
-    return DataError(
-        f"the logs must have a column {role!r}; they have: {', '.join(names)}{did_you_mean(role, names) or '.'} These "
-        f"names are known too: {others}. If yours is another: {fix(role)}"
-    )
+def missing(roles: Sequence[str], names: Iterable[str]) -> DataError:
+    """No columns for roles that must be there; all of them in one message."""
+    names, listed = list(names), ", ".join(repr(role) for role in roles)
+    text = f"the logs must have {'a column' if len(roles) == 1 else 'columns'} {listed}; they have: {', '.join(names)}."
+    for role in roles:
+        who = "" if len(roles) == 1 else f" for {role!r}"
+        text += f"{did_you_mean(role, names).removeprefix('.')} These names are known too{who}: "
+        text += f"{', '.join(ROLES[role][1:])}. If yours is another: {fix(role)}."
+    return DataError(text.removesuffix("."))
 
 
 def _checked(names: Sequence[str], given: ColumnMap) -> dict[str, tuple[str, ...]]:

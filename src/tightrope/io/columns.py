@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tightrope.base.checks import check_finite, check_labels, reads_as_number
 from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.errors import DataError
-from tightrope.io.aliases import ROLES, ColumnMap, assign, missing
+from tightrope.io.aliases import ROLES, ColumnMap, assign
 
 Values = npt.NDArray[Any]
 
@@ -39,8 +39,6 @@ class Columns:
     def of(cls, table: Any, broken: Mapping[str, str], given: ColumnMap | None = None) -> Columns:
         """The table as it is."""
         columns = cls(table, broken, given or {}, assign([*table.column_names, *broken], given))
-        if columns.name("reward") is None:
-            raise missing("reward", columns.names)
         for role in ("episode", "t", "reward"):
             if columns.name(role) is not None:
                 columns.say(f"{role}: {columns.name(role)!r}")
@@ -180,7 +178,10 @@ class Columns:
         return self.floats(name)
 
     def vector(self, role: str, *, labels: bool = False) -> Values | None:
-        """A state or an action: one column, or several side by side; None when the logs have neither."""
+        """A state or an action: one column, or several side by side; None when the logs have neither.
+
+        A single column may hold text, the names of states or actions. ``labels`` keeps lists of whole numbers whole.
+        """
         names = self.roles[role]
         if not names:
             return None
@@ -196,7 +197,7 @@ class Columns:
         return self.roles[role][0] not in ROLES[role]
 
     def _beside(self, names: tuple[str, ...]) -> Array:
-        parts = [self._single(name, False).astype(np.float64) for name in names]
+        parts = [self._single(name, False) if self.raw(name).ndim == 2 else self.floats(name) for name in names]
         return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
     def _single(self, name: str, labels: bool) -> Values:
@@ -204,8 +205,8 @@ class Columns:
         values = self.raw(name)
         if values.ndim == 2:
             return self._lists(name, values, labels)
-        if values.dtype.kind == "U" and labels:
-            check_labels(f"column {name!r}", values, self.where)
+        if values.dtype.kind == "U":
+            check_labels(f"column {name!r}", values, self.where)  # one word among numbers is a slip, not a name
             return values
         if values.dtype.kind in "ib" or (values.dtype.kind == "u" and values.max(initial=0) < 2**63):
             return values.astype(np.int64)

@@ -5,7 +5,7 @@ In a file of text ``007`` and ``7`` are two names, and a whole number of 21 digi
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,22 +14,23 @@ from tightrope.base.errors import DataError
 from tightrope.io.aliases import ROLES, ColumnMap
 
 LABELS = ("episode", "action")  # may be text
-NUMBERED = ("state", "next_state")  # may not
+NUMBERED = ("state", "next_state")  # may be text too, but one that looks like a number is one
 
 
-def read_csv(path: Path, given: ColumnMap) -> Any:
+def read_csv(opened: Callable[[], Any], path: str, given: ColumnMap, *, delimiter: str = ",") -> Any:
     """A pyarrow table of the file."""
     import pyarrow.csv
 
     options = pyarrow.csv.ConvertOptions(strings_can_be_null=True)
-    table = pyarrow.csv.read_csv(path, convert_options=options)
+    cells = pyarrow.csv.ParseOptions(delimiter=delimiter)
+    table = pyarrow.csv.read_csv(opened(), convert_options=options, parse_options=cells)
     labels = [name for name in _names(LABELS, given) if _looks_whole(table, name)]
     big = [name for name in _names(NUMBERED, given) if _looks_whole(table, name, "double")]
     if not labels and not big:
         return table
     options.include_columns = [*labels, *big]
     options.column_types = dict.fromkeys(options.include_columns, pyarrow.string())
-    texts = pyarrow.csv.read_csv(path, convert_options=options)
+    texts = pyarrow.csv.read_csv(opened(), convert_options=options, parse_options=cells)
     spelled = _names(("episode",), given)
     for name in options.include_columns:
         if _is_faithful(texts[name], table[name], merges=name in labels, spelled=name in spelled):

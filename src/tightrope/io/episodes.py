@@ -14,6 +14,8 @@ from tightrope.base.errors import DataError
 from tightrope.io.aliases import ONE_STEP, fix, missing
 from tightrope.io.columns import Columns
 
+FLAGS = ("terminated", "truncated", "done", "last")
+
 
 @dataclass(frozen=True, eq=False)
 class Episodes:
@@ -43,6 +45,23 @@ def is_one_step(columns: Columns, declared: bool | None) -> bool:
     return any(name in ONE_STEP for role in ("behavior_prob", "reward") for name in columns.roles[role])
 
 
+def check_roles(columns: Columns, one_step: bool) -> None:
+    """Refuse logs without the columns that every dataset is made of, naming all that are missing."""
+    names = {role: columns.name(role) for role in ("episode", "t", "reward", *FLAGS)}
+    lacking = ["reward"] if names["reward"] is None else []
+    if not one_step:
+        counted = names["t"] is not None or columns.is_declared_missing("t")
+        if names["episode"] is not None:
+            lacking = [*([] if counted else ["t"]), *lacking]
+        elif not any(names[flag] for flag in FLAGS):
+            lacking = ["episode", *([] if counted else ["t"]), *lacking]
+    if not lacking:
+        return
+    alone = "episode" in lacking and "t" in lacking
+    hint = ". If every row is an episode of its own (a bandit's logs): one_step=True (--one-step)" if alone else ""
+    raise DataError(f"{missing(lacking, columns.names)}{hint}")
+
+
 def find_episodes(columns: Columns, one_step: bool) -> Episodes:
     """Order the rows; every episode must count its steps from 0 without a gap."""
     n = columns.n_rows
@@ -57,8 +76,6 @@ def find_episodes(columns: Columns, one_step: bool) -> Episodes:
             order = np.lexsort((steps, code))
             code, steps = code[order], steps[order]
     else:
-        if not columns.is_declared_missing("t") and columns.name("episode") is not None:
-            raise missing("t", columns.names)
         columns.say("t: the order of the rows")
         if (np.diff(code) < 0).any():
             order = np.argsort(code, kind="stable")
@@ -87,19 +104,13 @@ def _codes(columns: Columns) -> tuple[npt.NDArray[Any], IntArray]:
 
 def _ends(columns: Columns) -> BoolArray:
     """Where rows in order end an episode; refused unless the flags mark every end."""
-    flags = [role for role in ("terminated", "truncated", "done", "last") if columns.name(role) is not None]
+    flags = [role for role in FLAGS if columns.name(role) is not None]
     complete = "done" in flags or "last" in flags or {"terminated", "truncated"} <= set(flags)
-    if not flags or not (complete or columns.is_declared_missing("episode")):
-        error = missing("episode", columns.names)
-        hint = ""
-        if flags:
-            hint = (
-                f". {columns.name(flags[0])!r} alone may not mark the end of every episode; if it does, say so: "
-                'columns={"episode": None} (--column episode=)'
-            )
-        elif columns.name("t") is None:
-            hint = ". If every row is an episode of its own (a bandit's logs): one_step=True (--one-step)"
-        raise DataError(f"{error}{hint}")
+    if not (complete or columns.is_declared_missing("episode")):
+        raise DataError(
+            f"{missing(['episode'], columns.names)}. {columns.name(flags[0])!r} alone may not mark the end of every "
+            'episode; if it does, say so: columns={"episode": None} (--column episode=)'
+        )
     ends: BoolArray = np.logical_or.reduce([columns.flag(role) for role in flags])
     return ends
 

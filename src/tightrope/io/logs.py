@@ -12,7 +12,7 @@ from tightrope.base.dataset import BoolArray, IntArray
 from tightrope.base.errors import DataError
 from tightrope.io.aliases import ColumnMap
 from tightrope.io.columns import Columns, Values, row_of_table
-from tightrope.io.episodes import Episodes, find_episodes, is_one_step, without_last_rows
+from tightrope.io.episodes import Episodes, check_roles, find_episodes, is_one_step, without_last_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,7 @@ class Logs:
         """Find the episodes of a table, and put its rows in their order."""
         columns = Columns.of(table, broken, given)
         single = is_one_step(columns, one_step)
+        check_roles(columns, single)
         episodes, last_rows = without_last_rows(columns, find_episodes(columns, single))
         return cls(columns.at(episodes.order, episodes.where), episodes, last_rows, single)
 

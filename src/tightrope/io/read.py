@@ -17,6 +17,7 @@ from tightrope.base.warnings import Caution, caution
 from tightrope.io import probabilities
 from tightrope.io.aliases import ROLES, ColumnMap, fix
 from tightrope.io.columns import Columns, quoted
+from tightrope.io.declared import declared
 from tightrope.io.logs import Logs
 from tightrope.io.sources import open_source
 
@@ -27,7 +28,7 @@ Incomplete = Literal["error", "terminate", "drop"]
 def read(
     source: Any,
     *,
-    discount: float = 1.0,
+    discount: float | None = None,
     horizon: int | None = None,
     reward_range: tuple[float | None, float | None] | None = None,
     return_range: tuple[float | None, float | None] | None = None,
@@ -39,8 +40,10 @@ def read(
 ) -> TrajectoryDataset:
     """Read logs into a dataset, whose ``reading`` says which column was used for what.
 
-    ``source`` is a Parquet or CSV file, a pandas, polars or pyarrow table, a mapping of names to arrays (also OBP's and
-    SCOPE-RL's), a Minari dataset (``minari:ID``, its folder or the object), d3rlpy episodes or replay buffer, or a
+    ``source`` is a file (Parquet, CSV, TSV, JSON lines, Feather; text also packed as ``.gz``, ``.bz2`` or ``.zst``), a
+    folder, a pattern such as ``logs/*.parquet``, or a list of these; ``-`` for stdin; an address such as
+    ``s3://bucket/logs.parquet``; a pandas, polars, pyarrow or DuckDB table; a mapping of names to arrays (also OBP's
+    and SCOPE-RL's); a Minari dataset (``minari:ID``, its folder or the object); d3rlpy episodes or replay buffer; or a
     Stable-Baselines3 rollout buffer.
 
     A table has one row per step, in any order. Its columns are ``episode``, ``t`` (from 0) and ``reward``; ``state`` or
@@ -52,8 +55,9 @@ def read(
       "t": None}``, with None where there is no such column.
     - ``eval_column``: the column with the candidate's probabilities, if it is not ``eval_prob``.
     - ``one_step``: True makes every row an episode. None does so only for logs with the names that bandits use.
-    - ``horizon``: how many steps count; None takes the longest episode. Exact bounds need it declared, except for
-      ``one_step`` logs, where it is 1.
+    - ``horizon``: how many steps count; None takes what ``write`` put into a Parquet file, or else the longest episode.
+      Exact bounds need it declared, except for ``one_step`` logs, where it is 1.
+    - ``discount``: γ; None takes what ``write`` put into a Parquet file, or else 1.
     - ``reward_range``, ``return_range``: what is *possible* for one step and for one episode, not what was seen.
     - ``incomplete``: what to do with an episode that is shorter than the horizon and not flagged as terminated:
       "error" refuses it, "terminate" counts what follows as 0, "drop" leaves it out.
@@ -71,6 +75,7 @@ def read(
         raise DataError(must_be_one_of("incomplete", incomplete, ("error", "terminate", "drop")))
     opened = open_source(source, columns or {})
     logs = Logs.of(opened.table, opened.broken, columns, opened.one_step if one_step is None else one_step)
+    horizon, discount, notes = _settled(logs, horizon, discount)
     steps, episodes = logs.columns, logs.episodes
     rewards = steps.rewards()
     states, actions = steps.vector("state"), steps.vector("action", labels=True)
@@ -78,7 +83,7 @@ def read(
     behavior_logs = probabilities.log_probs(steps, "behavior", discrete, zero=False)
     lengths = np.diff(episodes.offsets)
     terminated = _terminated(logs)
-    declared = horizon is not None or logs.one_step  # episodes of one step have a horizon of 1 by definition
+    is_declared = horizon is not None or logs.one_step  # episodes of one step have a horizon of 1 by definition
     horizon = int(lengths.max()) if horizon is None else whole_horizon(horizon)
     short = (lengths < horizon) & ~terminated
     _check_incomplete(logs, short, incomplete)
@@ -89,7 +94,7 @@ def read(
         cut=short if incomplete == "terminate" and short.any() else None,
         n_dropped=int(short.sum()) if incomplete == "drop" else 0,
         horizon=horizon,
-        horizon_declared=declared,
+        horizon_declared=is_declared,
         discount=discount,
         behavior_log_probs=behavior_logs,
         eval_log_probs=probabilities.eval_log_probs(steps, eval_column, discrete),
@@ -100,11 +105,25 @@ def read(
         reward_range=reward_range,  # type: ignore[arg-type]  # None ends become infinite there
         return_range=return_range,  # type: ignore[arg-type]
         notes=_notes(short, incomplete),
-        reading=(*opened.notes, *steps.notes, *_not_read(steps, behavior_logs is None and behavior is None)),
+        reading=(*opened.notes, *steps.notes, *notes, *_not_read(steps, behavior_logs is None and behavior is None)),
     )
     if incomplete == "drop":
         dataset = dataset.take(np.flatnonzero(~short))
     return dataset if behavior is None else _with_behavior(dataset, as_policy(behavior))
+
+
+def _settled(logs: Logs, horizon: int | None, discount: float | None) -> tuple[int | None, float, tuple[str, ...]]:
+    """Horizon and discount as given, or else as the metadata tells them, and what of that is not as usual."""
+    if discount is not None and (horizon is not None or logs.one_step):
+        return horizon, discount, ()
+    metadata, notes = declared(logs.columns.table), []
+    if horizon is None and metadata.horizon is not None and not logs.one_step:
+        horizon = metadata.horizon
+        notes.append(f"horizon {horizon}")
+    if discount is None:
+        discount = 1.0 if metadata.discount is None else metadata.discount
+        notes += [] if discount == 1.0 else [f"discount {discount:g}"]
+    return horizon, discount, (f"{', '.join(notes)}: as the logs' own metadata says",) if notes else ()
 
 
 def _with_behavior(dataset: TrajectoryDataset, behavior: Policy) -> TrajectoryDataset:

@@ -1,19 +1,15 @@
-"""Anything tabular to a pyarrow table: Parquet and CSV files, pandas, polars, pyarrow, a mapping of arrays."""
+"""Anything tabular to a pyarrow table: files, pandas, polars, pyarrow and DuckDB tables, a mapping of arrays."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tightrope.base.errors import DataError
 from tightrope.io.aliases import ColumnMap
-from tightrope.io.csv_files import read_csv
-
-SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".csv": "CSV"}
+from tightrope.io.places import are_places, read_places
 
 
 class KnownSource(NamedTuple):
@@ -37,8 +33,9 @@ def to_parts(source: Any, given: ColumnMap | None = None) -> tuple[Any, dict[str
     import pyarrow as pa
 
     broken: dict[str, str] = {}
-    if isinstance(source, (str, os.PathLike)):
-        table, label = _read_file(Path(source), given or {}), str(source)
+    source = _collected(source)
+    if are_places(source):
+        table, label = read_places(source, given or {}), str(source)
     elif isinstance(source, pa.Table):
         table, label = source, "the table"
     elif isinstance(source, Mapping):
@@ -55,55 +52,23 @@ def to_parts(source: Any, given: ColumnMap | None = None) -> tuple[Any, dict[str
     return table, broken
 
 
+def _collected(source: Any) -> Any:
+    """What is still to be computed, computed: a LazyFrame of polars, a relation of DuckDB, a dataset of pyarrow."""
+    if hasattr(source, "collect") and hasattr(source, "collect_schema"):
+        return source.collect()
+    if hasattr(source, "to_arrow_table"):
+        return source.to_arrow_table()
+    if hasattr(source, "to_table") and hasattr(source, "scanner"):
+        return source.to_table()
+    return source
+
+
 def _unknown(source: Any) -> DataError:
     return DataError(
-        "source must be a path to a Parquet or CSV file, a pandas, polars or pyarrow table, a mapping of column names "
-        "to arrays, a Minari dataset, d3rlpy episodes or a Stable-Baselines3 rollout buffer; got type "
-        f"{type(source).__name__}"
+        "source must be a path to a file (Parquet, CSV, TSV, JSON lines, Arrow), a folder or a list of them, a pandas, "
+        "polars, pyarrow or DuckDB table, a mapping of column names to arrays, a Minari dataset, d3rlpy episodes or a "
+        f"Stable-Baselines3 rollout buffer; got type {type(source).__name__}"
     )
-
-
-def _read_file(path: Path, given: ColumnMap) -> Any:
-    import pyarrow as pa
-
-    kind = SUFFIXES.get(path.suffix.lower())
-    if not os.path.isfile(path):
-        raise DataError(f"{path}: {'a folder, not a file' if os.path.isdir(path) else 'no such file'}")
-    if kind is None:
-        raise DataError(f"{path}: the name must end in {', '.join(SUFFIXES)} to say what the file is")
-    try:
-        with path.open("rb") as file:
-            head = file.read(4096)
-        _check_head(path, kind, head)
-        table = _parquet(path) if kind == "Parquet" else read_csv(path, given)
-        str(table.column_names)  # names that are not text fail here
-    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path} cannot be read as {kind}, which is what its name says: {error}") from error
-    return table
-
-
-def _check_head(path: Path, kind: str, head: bytes) -> None:
-    if not head:
-        raise DataError(f"{path} is empty")
-    parquet = head.startswith(b"PAR1")
-    if kind == "CSV" and parquet:
-        raise DataError(f"{path} is a Parquet file, not the CSV file its name says; rename it to end in .parquet")
-    if kind == "CSV" and b"\0" in head:
-        raise DataError(f"{path} is not the CSV file its name says: it is not UTF-8 text; save it as UTF-8 CSV")
-    if kind == "Parquet" and not parquet:
-        raise DataError(
-            f"{path} is not the Parquet file its name says; if it is CSV, rename it to end in .csv, otherwise write it "
-            "again"
-        )
-
-
-def _parquet(path: Path) -> Any:
-    import pyarrow.parquet
-
-    with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-        return file.read()
 
 
 def _from_columns(columns: Mapping[Any, Any]) -> tuple[Any, dict[str, str]]:

@@ -14,7 +14,9 @@ import numpy as np
 
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import DataError
+from tightrope.io.declared import stamped
 
+FORMATS = (".parquet", ".csv")
 NO_FILE = "it is a device, a pipe or a socket; give the name of a file"
 _OPEN = ("/dev/fd/", "/dev/std", "/proc/")  # lead to what is open, perhaps to a file that has no name any more
 
@@ -22,7 +24,8 @@ _OPEN = ("/dev/fd/", "/dev/std", "/proc/")  # lead to what is open, perhaps to a
 def write(dataset: TrajectoryDataset, path: str | os.PathLike[str]) -> None:
     """Write a dataset to a Parquet or CSV file, one row per step; the file appears whole or not at all.
 
-    Episodes that were cut off are written as cut off, so reading them again needs ``incomplete="terminate"``.
+    Episodes that were cut off are written as cut off, so reading them again needs ``incomplete="terminate"``. Parquet
+    also keeps the horizon (if it was declared) and the discount; CSV has no place for them.
 
     >>> import tightrope
     >>> logs = tightrope.read({"reward": [1.0, 0.0], "pscore": [0.5, 0.5], "eval_prob": [0.7, 0.3]})
@@ -39,8 +42,7 @@ def write(dataset: TrajectoryDataset, path: str | os.PathLike[str]) -> None:
         ".parquet": pyarrow.parquet.write_table,
         ".csv": pyarrow.csv.write_csv,
     }
-    if target.suffix not in writers:
-        raise DataError(f"{target}: the name must end in {' or '.join(writers)}")
+    check_target(target)
     if dataset.n_dropped:
         were = "episode was" if dataset.n_dropped == 1 else "episodes were"
         raise DataError(
@@ -48,8 +50,15 @@ def write(dataset: TrajectoryDataset, path: str | os.PathLike[str]) -> None:
             '(incomplete="drop"). A file would not say so, and exact bounds on it would be wrong. Read the logs '
             "without that and write them"
         )
-    table = pa.table(_columns(dataset))
+    table = stamped(pa.table(_columns(dataset)), dataset)
     replace_file(target, lambda temporary: writers[target.suffix](table, temporary))
+
+
+def check_target(target: Path) -> None:
+    """Refuse a name that logs cannot be written to, before the work that makes them."""
+    if target.suffix not in FORMATS:
+        raise DataError(f"{target}: the name must end in {' or '.join(FORMATS)}")
+    check_writable(target)
 
 
 def replace_file(target: Path, make: Callable[[str], Any]) -> None:
@@ -142,8 +151,9 @@ def _mode(real: Path) -> int:
 
 def _columns(data: TrajectoryDataset) -> dict[str, Any]:
     assert data.episode_ids is not None
+    for_good = data.terminated if data.cut is None else data.terminated & ~data.cut
     ended, cut = np.zeros((2, data.n_steps), dtype=bool)
-    ended[data.offsets[1:] - 1] = data.terminated if data.cut is None else data.terminated & ~data.cut
+    ended[data.offsets[1:] - 1], cut[data.offsets[1:] - 1] = for_good, ~for_good
     columns: dict[str, Any] = {"episode": np.repeat(data.episode_ids, data.lengths), "t": data.times}
     for name, prefix, values in (
         ("state", "obs", data.states),
@@ -160,11 +170,7 @@ def _columns(data: TrajectoryDataset) -> dict[str, Any]:
     for name, logs in (("behavior_log_prob", data.behavior_log_probs), ("eval_log_prob", data.eval_log_probs)):
         if logs is not None:
             columns[name] = logs
-    columns["terminated"] = ended
-    if data.cut is not None:
-        cut[data.offsets[1:] - 1] = data.cut
-        columns["truncated"] = cut
-    return columns
+    return {**columns, "terminated": ended, "truncated": cut}
 
 
 def _following(data: TrajectoryDataset) -> Any:

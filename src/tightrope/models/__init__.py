@@ -68,14 +68,14 @@ def model_key(chosen: str | Model) -> str | int:
 
 
 def is_discrete(problem: Problem) -> bool:
-    """Whether logged states and actions are numbered."""
-    parts = (problem.dataset.states, problem.dataset.actions)
+    """Whether logged states and actions are numbered, or names that can be."""
+    parts = (problem.coded.dataset.states, problem.coded.dataset.actions)
     return all(values is not None and values.ndim == 1 and values.dtype.kind in "iub" for values in parts)
 
 
 def has_tabular(problem: Problem) -> bool:
     """Whether a tabular model can be fitted and the candidate evaluated in it."""
-    return is_discrete(problem) and isinstance(problem.policy, DiscretePolicy)
+    return is_discrete(problem) and isinstance(problem.coded.policy, DiscretePolicy)
 
 
 __all__ = [

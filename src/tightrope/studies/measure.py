@@ -18,7 +18,8 @@ from tightrope.base.errors import StudyError
 from tightrope.base.problem import Problem
 from tightrope.bounds import method as find_bound
 from tightrope.domains import Domain
-from tightrope.domains.from_environment import EnvironmentDomain, environment_digest, longest_episode
+from tightrope.domains.from_environment import EnvironmentDomain, environment_digest
+from tightrope.domains.gym_episodes import horizon_of
 from tightrope.estimators import ESTIMATORS, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.evaluation.work import is_valid
@@ -51,21 +52,11 @@ class UserDomain:
     def load(self) -> EnvironmentDomain:
         """The domain itself; importing a module runs its code."""
         self._look_here()
-        longest = longest_episode(self.environment)
-        horizon = self.horizon or longest
-        if horizon is None:
-            raise StudyError(
-                f"horizon must be given (--horizon), because {self.environment} does not say when an episode ends"
-            )
-        if longest is not None and horizon > longest:
-            raise StudyError(
-                f"horizon must be at most {longest}, because {self.environment} cuts episodes off there; got {horizon}"
-            )
         return EnvironmentDomain(
             self.environment,
             load_policy(self.behavior),
             load_policy(self.candidate),
-            horizon,
+            horizon_of(self.environment, self.horizon),
             self.discount,
             self.truth_rollouts,
             self.seed,

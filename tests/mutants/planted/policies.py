@@ -4,7 +4,7 @@ from tests.mutants.planting import Mutant, Topic
 
 TOPIC = Topic(
     "Policies and domains",
-    "test_policy test_functions test_soften test_domains test_measure",
+    "test_policy test_functions test_soften test_domains test_measure test_greedy test_log_episodes test_tables",
     (
         Mutant(
             "a table over time answers for its first step",
@@ -117,6 +117,27 @@ TOPIC = Topic(
             "self.behavior",
             "self.candidate",
             "test_the_true_value_by_rollouts_agrees_with_the_exact_one",
+        ),
+        Mutant(
+            "the greedy form takes the least probable action",
+            "_largest",
+            "table.argmax(axis=1)",
+            "table.argmin(axis=1)",
+            "test_our_own_policies test_discrete_learners_choose_as_their_library_does",
+        ),
+        Mutant(
+            "actions are logged as the environment clips them",
+            "GymEpisodes._batch",
+            "{'state': state, 'action': action, 'reward': reward, 'next': after, 'terminated': terminated}",
+            "{'state': state, 'action': allowed, 'reward': reward, 'next': after, 'terminated': terminated}",
+            "test_the_models_own_densities_of_continuous_actions",
+        ),
+        Mutant(
+            "a name is looked up among the names of another policy",
+            "SpelledList.probs",
+            "np.searchsorted(self.actions, part.labels)",
+            "np.arange(len(part.labels))",
+            "test_names_of_both_policies_stand_side_by_side",
         ),
     ),
 )

@@ -197,5 +197,19 @@ TOPIC = Topic(
             "True",
             "test_rlds",
         ),
+        Mutant(
+            "a horizon in the metadata outranks the one that is given",
+            "_settled",
+            "horizon is None and metadata.horizon is not None and not logs.one_step",
+            "metadata.horizon is not None and not logs.one_step",
+            "test_what_is_given_outranks_the_metadata",
+        ),
+        Mutant(
+            "damaged metadata pass",
+            "declared",
+            "zlib.crc32(record['declared'].encode()) != record['crc32']",
+            "False",
+            "test_damaged_metadata_are_refused",
+        ),
     ),
 )

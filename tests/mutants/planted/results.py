@@ -115,6 +115,19 @@ TOPIC = Topic(
             "0.95",
             "test_an_option_reaches_its_call",
         ),
-        Mutant("the command line forgets the discount", "_load", "discount", "1.0", "test_an_option_reaches_its_call"),
+        Mutant(
+            "a gate lets pass what it cannot tell",
+            "VERDICTS",
+            "5",
+            "0",
+            "test_the_exit_code_is_the_verdict test_only_a_yes_passes_and_no_code_is_that_of_a_failed_program",
+        ),
+        Mutant(
+            "the command line forgets the discount",
+            "cli/reading.py:load",
+            "discount",
+            "1.0",
+            "test_an_option_reaches_its_call",
+        ),
     ),
 )

@@ -106,11 +106,11 @@ def in_chunks(answer: Callable[..., Anything], *columns: Anything) -> Anything:
     return np.concatenate(parts)
 
 
-def check_probs(name: str, table: Array, labels: IntArray | None = None) -> None:
+def check_probs(name: str, table: Array, labels: Anything | None = None) -> None:
     """Refuse entries below 0 or NaN, and rows that do not sum to one; ``labels`` are the states of the rows."""
 
-    def named(row: tuple[int, ...]) -> list[int]:
-        return list(row) if labels is None else [*row[:-1], int(labels[row[-1]])]
+    def named(row: tuple[int, ...]) -> list[Any]:
+        return list(row) if labels is None else [*row[:-1], labels[row[-1]].item()]
 
     bad = ~(table >= 0)
     if bad.any():

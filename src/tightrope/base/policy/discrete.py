@@ -13,7 +13,6 @@ from tightrope.base.errors import PolicyError
 from tightrope.base.policy.base import (
     Anything,
     Array,
-    IntArray,
     Sampling,
     action_index,
     check_count,
@@ -47,7 +46,7 @@ class Discrete(Sampling):
 class TabularPolicy(Discrete):
     """Probabilities in a table: (states, actions), or (times, states, actions) when they change with time.
 
-    Row s is state s, or the state that ``states`` (S,) names for it; these numbers may have gaps.
+    Row s is state s, or the state that ``states`` (S,) names for it: numbers, which may have gaps, or texts.
 
     >>> import numpy as np, tightrope
     >>> policy = tightrope.TabularPolicy([[0.7, 0.3], [0.2, 0.8]])
@@ -57,7 +56,7 @@ class TabularPolicy(Discrete):
     """
 
     table: Array
-    states: IntArray  # (S,), rising
+    states: Anything  # (S,), rising; whole numbers or texts
 
     def __init__(self, probs: npt.ArrayLike, states: npt.ArrayLike | None = None):
         table = numbers("probs", probs)
@@ -74,10 +73,11 @@ class TabularPolicy(Discrete):
 
     def probs(self, states: Anything, t: npt.NDArray[np.int64]) -> Array:
         """Probabilities of all actions, (N, k)."""
-        if states.ndim != 1 or states.dtype.kind not in "iu":
+        named = self.states.dtype.kind == "U"
+        if states.ndim != 1 or states.dtype.kind not in ("U" if named else "iu"):
             raise PolicyError(
-                f"states must be one integer per step for a TabularPolicy; the logs hold {states.dtype} of shape "
-                f"{states.shape}"
+                f"states must be one {'text' if named else 'integer'} per step for this TabularPolicy; the logs hold "
+                f"{states.dtype} of shape {states.shape}"
             )
         rows = self._rows(states)
         if self.table.ndim == 2:
@@ -88,10 +88,11 @@ class TabularPolicy(Discrete):
     def _rows(self, states: Anything) -> Anything:
         """Which row of the table each state is."""
         count = len(self.states)
-        if self.states[0] == 0 and self.states[-1] == count - 1:
+        if self.states.dtype.kind == "i" and self.states[0] == 0 and self.states[-1] == count - 1:
             check_index("state", states, count, f"the policy's table has {count} rows")
             return states
-        rows = np.searchsorted(self.states, states.astype(np.int64)).clip(max=count - 1)
+        wanted = states if states.dtype.kind == "U" else states.astype(np.int64)
+        rows = np.searchsorted(self.states, wanted).clip(max=count - 1)
         unknown = self.states[rows] != states
         if unknown.any():
             row = int(np.argmax(unknown))
@@ -99,17 +100,18 @@ class TabularPolicy(Discrete):
         return rows
 
 
-def _labels(states: npt.ArrayLike | None, count: int) -> IntArray:
+def _labels(states: npt.ArrayLike | None, count: int) -> Anything:
     """The state of each row of a table."""
     labels = np.arange(count) if states is None else np.asarray(states)
-    if labels.shape != (count,) or labels.dtype.kind not in "iu" or (labels < 0).any() or (labels >= 2**63).any():
+    whole = labels.dtype.kind in "iu" and not ((labels < 0).any() or (labels >= 2**63).any())
+    if labels.shape != (count,) or not (whole or labels.dtype.kind == "U"):
         raise PolicyError(
-            f"states must be one whole number, 0 or more, for each of the table's {count} rows; got shape "
+            f"states must be one whole number, 0 or more, or one text for each of the table's {count} rows; got shape "
             f"{labels.shape} ({labels.dtype})"
         )
     if len(np.unique(labels)) != count:
         raise PolicyError("states must name each state once; one is there twice")
-    return labels.astype(np.int64)
+    return labels if labels.dtype.kind == "U" else labels.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,7 +82,7 @@ class Stage:
     @classmethod
     def of(cls, problem: Problem, side: Side) -> Stage:
         """Refuses logs that are not finite, policies that do not list their probabilities, and undeclared rewards."""
-        data, candidate, behavior = problem.dataset, problem.policy, problem.dataset.behavior
+        data, candidate, behavior = problem.coded.dataset, problem.coded.policy, problem.coded.dataset.behavior
         if not is_discrete(problem) or not isinstance(candidate, DiscretePolicy):
             raise BoundError("rehearsal simulates logs: it needs numbered states and actions, and the policy itself")
         if problem.behavior is not None or not isinstance(behavior, DiscretePolicy):

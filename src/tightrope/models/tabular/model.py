@@ -60,7 +60,8 @@ class TabularModel:
 
     def prepare(self, problem: Problem, *, anchor: str) -> PreparedTabular:
         """The logs in the form that counting needs; refuses logs and policies that are not finite."""
-        data, policy = problem.dataset, problem.policy
+        self._check_names(problem)
+        data, policy = problem.coded.dataset, problem.coded.policy
         states, actions = numbered("state", data.states), numbered("action", data.actions)
         if not isinstance(policy, DiscretePolicy):
             raise PolicyError(
@@ -86,6 +87,23 @@ class TabularModel:
             smoothing=self.smoothing,
         )
         return PreparedTabular(counted, self.rollouts)
+
+    def _check_names(self, problem: Problem) -> None:
+        """Refuse settings and policies that are about numbers where states or actions are text."""
+        held = problem.dataset.actions
+        if isinstance(problem.policy, DiscretePolicy) and not isinstance(problem.coded.policy, DiscretePolicy):
+            assert held is not None
+            raise DataError(
+                f"actions must be one integer per step for a table whose columns are numbers; the logs hold "
+                f"{held.dtype}. Give the candidate as a table with columns state, action, prob, which names the actions"
+            )
+        numbers_of = {"n_states": self.n_states, "n_actions": self.n_actions, "rewards": self.rewards}
+        given = [name for name, value in numbers_of.items() if value is not None]
+        if given and problem.coded is not problem:
+            raise DataError(
+                f"{given[0]} must be left out where states or actions are text, because nobody says which number a "
+                "name has; number them"
+            )
 
     def _known_rewards(self, labels: IntArray, actions: IntArray) -> Array | None:
         """The reward function of the states and actions that count as (P,), checked."""
