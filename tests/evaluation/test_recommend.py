@@ -61,6 +61,14 @@ def test_every_branch_of_the_rule(name):
     assert bool(why) == bool(reason)
 
 
+def test_a_gain_judged_from_few_episodes_has_a_level_of_its_own():
+    asked = question(FEW)
+    (first, *_) = rules(asked.problem, asked.found, "lower", "gain", strict=False)
+    assert [(part.estimator, part.method, part.share) for part in first.parts] == [("tdr", "percentile", 0.2)]
+    (bound,) = asked.recommend("lower", "gain").parts
+    assert (bound.about, round(bound.confidence, 4)) == ("gain", 0.99)
+
+
 def test_shares_of_the_error_rate_never_exceed_it():
     for asked, _, _ in BRANCHES.values():
         for rule in rules(asked.problem, asked.found, "lower", strict=asked.strict):

@@ -77,7 +77,7 @@ def test_a_tiny_study_of_the_recommended_bound(tmp_path):
     found = read_results(run_study(study, tmp_path, workers=1))
     assert found.true_value == pytest.approx(small("clinic").true_value - small("clinic").behavior_value)
     cell = advice_page.cell(found, 20)
-    assert (cell.about, cell.believed.trials, set(cell.by_pair)) == ("gain", 3, {"tdr/percentile at 0.97"})
+    assert (cell.about, cell.believed.trials, set(cell.by_pair)) == ("gain", 3, {"tdr/percentile at 0.99"})
 
 
 def test_a_tiny_study_of_the_exact_bound(tmp_path, monkeypatch):

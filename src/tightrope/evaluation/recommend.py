@@ -51,10 +51,12 @@ class Rule:
 OF_VALUE = ("vacuous", "impossible-estimate")  # warnings about a bound's own number
 TETHERED = Part("tdr", "percentile")
 TOGETHER = (replace(TETHERED, share=0.8), Part("wdr", "rehearsed", 0.1))
-OF_FEW = replace(TETHERED, share=0.6)  # what fewer episodes do not hold, resampling them cannot show
+# What a few episodes do not hold, resampling them cannot show; and a floor of the return protects against what is
+# missing of the candidate's value, not against what is missing of the behaviour policy's.
+OF_FEW: dict[About, Part] = {"value": replace(TETHERED, share=0.6), "gain": replace(TETHERED, share=0.2)}
 
 
-def rules(problem: Problem, found: Overlap, side: Side, *, strict: bool) -> list[Rule]:
+def rules(problem: Problem, found: Overlap, side: Side, about: About = "value", *, strict: bool) -> list[Rule]:
     """The rules for this question in a fixed order; the first that can be computed is used."""
     data = problem.dataset
     low, high = data.value_range or (-np.inf, np.inf)
@@ -77,7 +79,7 @@ def rules(problem: Problem, found: Overlap, side: Side, *, strict: bool) -> list
         end = "lowest" if side == "lower" else "highest"
         return [replace(rule, why=f"the {end} possible reward is not declared (reward_range)") for rule in weak]
     if data.n_trajectories < FEWEST:
-        return [Rule((OF_FEW,)), *weak]
+        return [Rule((OF_FEW[about],)), *weak]
     tethered = [Rule((TETHERED,))]
     return [Rule(TOGETHER), *tethered, *weak] if model else [*tethered, *weak]
 
@@ -145,7 +147,7 @@ class Question:
     def recommend(self, side: Side, about: About = "value", *, strict: bool | None = None) -> Recommendation:
         """The bound of the first rule that can be computed; none where no rule can."""
         reasons = []
-        for rule in rules(self.problem, self.found, side, strict=self.strict if strict is None else strict):
+        for rule in rules(self.problem, self.found, side, about, strict=self.strict if strict is None else strict):
             try:
                 parts = [self._part(part, side, about) for part in rule.parts]
             except TightropeError as error:
