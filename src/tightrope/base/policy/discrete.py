@@ -76,8 +76,8 @@ class TabularPolicy(Discrete):
         named = self.states.dtype.kind == "U"
         if states.ndim != 1 or states.dtype.kind not in ("U" if named else "iu"):
             raise PolicyError(
-                f"states must be one {'text' if named else 'integer'} per step for this TabularPolicy; the logs hold "
-                f"{states.dtype} of shape {states.shape}"
+                f"states must be one {'text' if named else 'integer'} per step for a TabularPolicy"
+                f"{' that names its states' if named else ''}; the logs hold {states.dtype} of shape {states.shape}"
             )
         rows = self._rows(states)
         if self.table.ndim == 2:
