@@ -23,7 +23,7 @@ AGREE = 1e-6  # how far, relatively, a logged ratio may lie from what the polici
 class Choices:
     """The choices of every step, N in all."""
 
-    probs: Array  # (N, choices): how likely the candidate makes each choice that the behaviour policy can make
+    probs: Array  # (N, choices): how likely the candidate makes each choice
     reach: Array  # (N, choices): the largest importance ratio with that choice; 0: the behaviour policy never makes it
     taken: IntArray  # (N,): which was made
     ratios: Array  # (N,): of the logged actions
@@ -92,7 +92,7 @@ def _listed(problem: Problem, ratios: Array) -> Choices | None:
             f"{data.where(step)} has an importance ratio of {ratios[step]:.6g} by its logged probabilities, and of "
             f"{implied[step]:.6g} by the behaviour policy given; mend the probabilities or the policy"
         )
-    return Choices(np.where(possible, probs, 0.0), np.where(possible, np.maximum(reach, TINY), 0.0), taken, ratios)
+    return Choices(probs, np.where(possible, np.maximum(reach, TINY), 0.0), taken, ratios)
 
 
 TINY = np.finfo(np.float64).tiny  # a choice that the candidate never makes is still one that the behaviour policy can

@@ -78,9 +78,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "the candidate's average counts what the behaviour policy never does",
-            "_listed",
-            "np.where(possible, probs, 0.0)",
-            "probs",
+            "tethered_values",
+            "reach[step, a] > 0.0",
+            "True",
             "test_what_the_behavior_policy_never_does_only_lowers test_slow_definition",
         ),
         Mutant(
