@@ -67,7 +67,7 @@ FOREIGN = {
     ("report/domains.py", "car"): "one of two policies by name",
     ("report/domains.py", "world"): "one of two policies by name",
     ("report/log.py", "to"): "an open run of some other tool",
-    ("studies/advice.py", "whole"): "fields of the record by name",
+    ("studies/problems.py", "whole"): "fields of the record by name",
     ("studies/identity.py", "domain"): "one of two policies by name",
     ("studies/identity.py", "self"): "one of two policies by name",
     ("studies/pages/figures.py", "line"): "one of two means by name",

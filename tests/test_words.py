@@ -30,10 +30,10 @@ NOT_YET = (  # where names are still verbs
 
 
 def spoken(source):
-    """All strings, docstrings and comments, without what stands between backticks, and without a warning's code."""
+    """All strings, docstrings and comments, without what stands between backticks."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in (tokenize.STRING, tokenize.COMMENT):
-            yield token.start[0], re.sub(r"``.*?``|one-trajectory", "", token.string)
+            yield token.start[0], re.sub(r"``.*?``", "", token.string)
 
 
 def trajectories(source):

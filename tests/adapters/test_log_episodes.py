@@ -48,7 +48,7 @@ def test_the_models_own_densities_of_squashed_actions():
         ({"deterministic": True}, lambda chosen: np.ones(len(chosen))),
         ({"deterministic": True, "epsilon": 0.5}, lambda chosen: np.where(chosen, 0.75, 0.25)),
     ],
-    ids=str,
+    ids=["softened", "greedy", "greedy and softened"],
 )
 def test_the_form_of_a_learner_without_probabilities(options, expected):
     model = trained("dqn", "CartPole-v1")

@@ -61,7 +61,7 @@ OVERLAP = Overlap(
     mean_ratio_evidence=inf,
     unlogged_mass=None,
     infinite_variance=True,
-    warnings=(caution("one-trajectory", "90%"),),
+    warnings=(caution("one-episode", "90%"),),
 )
 EVALUATION = Evaluation(
     bounds=(BOUND, replace(BOUND, value=-inf, warnings=())),

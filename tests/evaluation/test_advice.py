@@ -69,7 +69,7 @@ def test_a_warning_moves_the_advice_to_a_sound_bound_and_then_to_an_exact_one():
 
 
 @pytest.mark.parametrize(
-    "code", ["low-overlap", "one-trajectory", "heavy-tail", "infinite-variance", "undefined", "no-spread", "vacuous"]
+    "code", ["low-overlap", "one-episode", "heavy-tail", "infinite-variance", "undefined", "no-spread", "vacuous"]
 )
 def test_what_breaks_the_bootstrap_leaves_only_exact_bounds(code):
     bounds = [bound("wis", "bca", 1.0, 1.0, code), bound("is", "cut", 0.0, 2.0, guarantee="exact")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import tightrope
 from tests.logs import POLICY, columns
 from tightrope import GaussianPolicy, TabularPolicy, TrajectoryDataset
 from tightrope.base.problem import Problem
+from tightrope.base.warnings import coded
 from tightrope.evaluation.overlap import infinite_variance, overlap, pareto_k, summarize, unlogged_mass
 
 
@@ -244,6 +246,16 @@ def test_wrong_propensities_are_noticed():
     assert any(str(warning).startswith("mean-ratio: the importance ratios average") for warning in bound.warnings)
 
 
+def test_exact_bounds_say_that_the_ratios_are_wrong():
+    """Exact means: if what was logged is true. It is not, and nobody is to believe the bound."""
+    policy, data = np.array([[0.2, 0.8]]), replace(logged(0.8, 0.5), reward_range=(0.0, 1.0), horizon_declared=True)
+    for method in ("betting", "anderson"):
+        bound = tightrope.lower_bound(data, policy, estimator="is", method=method)
+        assert bound.guarantee == "exact"
+        assert coded(bound.warnings, "mean-ratio")
+    assert tightrope.evaluate(data, policy, estimators=["is"], methods=["betting"], strict=True).believed == ()
+
+
 def test_same_policy_is_healthy():
     assert codes(with_ratios(np.ones((50, 4)))) == set()
 
@@ -251,7 +263,7 @@ def test_same_policy_is_healthy():
 def test_low_overlap_and_one_trajectory():
     ratios = np.full((100, 1), 0.01)
     ratios[7] = 99.0  # mean 1 to within a percent
-    assert codes(with_ratios(ratios)) == {"low-overlap", "one-trajectory"}
+    assert codes(with_ratios(ratios)) == {"low-overlap", "one-episode"}
     spread = np.full((100, 1), 0.5)
     spread[:10] = 5.5
     assert codes(with_ratios(spread)) == set()  # worth 100² / (10 · 5.5² + 90 · .25) = 31

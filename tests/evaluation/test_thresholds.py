@@ -55,7 +55,7 @@ def test_a_healthy_record_is_not_warned_of(warn):
     ("warn", "code", "before", "beyond"),
     [
         (of_overlap, "low-overlap", {"effective_sample_size": (90.0, 10.0)}, {"effective_sample_size": (90.0, 9.9)}),
-        (of_overlap, "one-trajectory", {"largest_share": (0.1, 0.5)}, {"largest_share": (0.1, 0.51)}),
+        (of_overlap, "one-episode", {"largest_share": (0.1, 0.5)}, {"largest_share": (0.1, 0.51)}),
         (of_overlap, "heavy-tail", {"pareto_k": 0.7}, {"pareto_k": 0.71}),
         (of_overlap, "mean-ratio", {"mean_ratio_evidence": 9.2}, {"mean_ratio_evidence": 9.3}),
         (of_overlap, "mean-ratio", {"mean_ratio": 0.76}, {"mean_ratio": 0.74}),

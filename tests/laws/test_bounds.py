@@ -281,7 +281,7 @@ def test_bca_edges():
     assert value == 1.0
     assert [note.code for note in notes] == ["bca-clipped", "few-resamples"]
     broken = replicates(np.arange(40.0), 20.0, leave_one_out=np.array([1.0, np.nan]))
-    assert BCa().lower(broken, delta=DELTA)[1][0].code == "one-trajectory"
+    assert BCa().lower(broken, delta=DELTA)[1][0].code == "one-episode"
 
 
 def test_studentized():
@@ -355,7 +355,7 @@ def test_student_t_without_the_only_trajectory():
     alone = replicates([], 1.0, leave_one_out=np.array([1.0, np.nan]))
     value, notes = StudentT().lower(alone, delta=DELTA)
     assert value == -np.inf
-    assert notes[0].code == "one-trajectory"
+    assert notes[0].code == "one-episode"
 
 
 @pytest.mark.parametrize("name", ["percentile", "basic", "bca", "studentized"])

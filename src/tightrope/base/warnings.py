@@ -58,7 +58,7 @@ CODES: dict[str, Code] = {
         "the logs say no more than 10 episodes of the candidate would: a bootstrap resamples the same few",
         "more logs, a policy nearer to the candidate, a shorter horizon",
     ),
-    "one-trajectory": Code(
+    "one-episode": Code(
         "resampling", "one episode carries more than half the weight", "look at it (the report names it); as above"
     ),
     "heavy-tail": Code(

@@ -36,7 +36,7 @@ def spread_warning(
     """
     spread = float(np.sqrt(np.square(influence).mean()))
     if np.isnan(spread):
-        return [caution("one-trajectory", "without one of the episodes the estimate is undefined")]
+        return [caution("one-episode", "without one of the episodes the estimate is undefined")]
     if not spread > 1e-12 * abs(estimate):
         text = "all episodes have the same influence, so the bootstrap sees no uncertainty"
         return [caution("no-spread", text)]

@@ -105,7 +105,7 @@ def _warnings(record: Overlap, n: int) -> list[Caution]:
         warnings.append(caution("low-overlap", text, episodes=n, worth=effective))
     if share > HEAVY_SHARE and n > 1:
         text = f"a single episode carries {share:.0%} of the weight"
-        warnings.append(caution("one-trajectory", text, share=share))
+        warnings.append(caution("one-episode", text, share=share))
     if record.pareto_k is not None and record.pareto_k > HEAVY_TAIL:
         text = f"the importance ratios have tail index {record.pareto_k:.2f} > {HEAVY_TAIL}"
         warnings.append(caution("heavy-tail", text, tail_index=record.pareto_k))

@@ -74,7 +74,7 @@ TOPIC = Topic(
             "_exact",
             'coded(case.overlap.warnings, "mean-ratio")',
             "()",
-            "test_advice_is_right_in_each_situation",
+            "test_exact_bounds_say_that_the_ratios_are_wrong",
         ),
         Mutant(
             "the robust bound takes the starts as known",

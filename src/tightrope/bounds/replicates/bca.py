@@ -80,7 +80,7 @@ def _acceleration(leave_one_out: Array | None, warnings: list[Caution]) -> float
     assert leave_one_out is not None
     if np.isnan(leave_one_out).any():
         text = "without one of the episodes the estimate is undefined; no acceleration"
-        warnings.append(caution("one-trajectory", text))
+        warnings.append(caution("one-episode", text))
         return 0.0
     off = leave_one_out.mean() - leave_one_out
     largest = np.abs(off).max()
