@@ -19,7 +19,7 @@ from tests.fuzz.tables import Columns, as_table, retyped
 from tests.oracle import END
 from tightrope.io.aliases import ROLES
 
-TABULAR = ["mapping", "lists", "series", "pandas", "polars", "pyarrow", "parquet", "csv"]
+TABULAR = ["mapping", "lists", "series", "pandas", "polars", "pyarrow", "parquet", "feather", "csv"]
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 from collections.abc import Callable
 from decimal import Decimal
@@ -14,6 +15,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather
 import pyarrow.parquet
 
 from tests.fuzz.questions import Rng
@@ -166,6 +168,13 @@ def _parquet(rng: Rng, columns: Columns, folder: Path) -> Any:
     return str(path) if rng.random() < 0.5 else path
 
 
+def _feather(rng: Rng, columns: Columns, folder: Path) -> Any:
+    path = folder / "logs.feather"
+    packing = str(rng.choice(["uncompressed", "lz4", "zstd"]))
+    pa.feather.write_feather(_with_decimals(rng, _arrow(columns)), str(path), compression=packing)
+    return path
+
+
 def _csv(rng: Rng, columns: Columns, folder: Path) -> Any:
     """Only scalars: the caller gives vectors as one column for each component."""
     path = folder / "logs.csv"
@@ -183,6 +192,10 @@ def _csv(rng: Rng, columns: Columns, folder: Path) -> Any:
         pl.from_pandas(frame.astype({n: np.float32 for n in frame.columns if frame[n].dtype == np.float16})).write_csv(
             path, float_precision=None
         )
+    if rng.random() < 0.2:
+        packed = folder / "logs.csv.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        return packed
     return path
 
 
@@ -194,5 +207,6 @@ TABLES: dict[str, Callable[[Rng, Columns, Path], Any]] = {
     "polars": _polars,
     "pyarrow": _pyarrow,
     "parquet": _parquet,
+    "feather": _feather,
     "csv": _csv,
 }
