@@ -131,9 +131,13 @@ class Question:
         return "\n".join(dict.fromkeys(texts)), tuple(places)
 
     def answer(self, side: Side, about: About = "value") -> Recommendation:
-        """What the rule recommends; where the weighted logs say nothing, the model's bound, if it may be right."""
+        """What the rule recommends; where the weighted logs say nothing, the model's bound, if it may be right.
+
+        Never from few episodes: that their weighted returns say nothing is chance, and the model's bound errs there.
+        """
         made = self.recommend(side, about)
-        if self.strict or made.bound is None or self.says(made.bound) or not has_tabular(self.problem):
+        few = self.problem.dataset.n_trajectories < FEWEST
+        if self.strict or few or made.bound is None or self.says(made.bound) or not has_tabular(self.problem):
             return made
         try:
             bound = self._part(Part("mb", "percentile"), side, about)
