@@ -136,3 +136,15 @@ def test_a_floor_that_dominates_the_width_is_named_with_what_another_would_give(
     assert f"The declared floor dominates the width: with {low.returns.min():.4g} instead of" in text
     assert f"this bound would be {would:.4g}" in text
     assert "dominates" not in question(FEW).use([], ["lower"])[0]
+
+
+def test_few_episodes_never_rest_on_the_model_alone():
+    """Where the weighted returns of a few episodes say nothing, that is chance, and the model's bound errs there."""
+    clinic = small("clinic")
+    silent = 0
+    for seed in range(60):
+        asked = question(clinic.logs(12, rng=np.random.default_rng(seed)), clinic.candidate)
+        made = asked.answer("lower")
+        assert made.bound.estimator == "tdr"
+        silent += not asked.says(made.bound)
+    assert silent > 0, "every data set said something: this would test nothing"
