@@ -22,6 +22,7 @@ from tightrope.bounds import method as find_method
 from tightrope.bounds.base import is_exact
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
+from tightrope.estimators.gain import possible_range
 from tightrope.evaluation.case import Case, Pair
 from tightrope.evaluation.compute import Computed, cases_of, compute
 from tightrope.evaluation.details import details, subject
@@ -86,6 +87,8 @@ def estimate(
 ) -> float:
     """The point estimate of the candidate's value, without a bound: it may be far too high.
 
+    It is the textbook estimate; one that lies outside what is possible becomes the nearest that is possible.
+
     >>> import numpy as np, tightrope
     >>> from tightrope.domains import small
     >>> walker = small("walker")
@@ -94,9 +97,9 @@ def estimate(
     -10.8
     """
     with failing():
-        return statistic(
-            dataset, policy, estimator=estimator, model=model, behavior=behavior, max_step_ratio=max_step_ratio
-        ).estimate
+        book = find_estimator(estimator, model=model).textbook(dataset)
+        low, high = possible_range(book, dataset)
+        return min(max(book(_problem(dataset, policy, behavior, max_step_ratio)).estimate, low), high)
 
 
 @suggests_keywords
@@ -319,6 +322,7 @@ def _assembled(computed: Computed, judgement: Judgement, true_value: float | Non
         settings=case.settings.shown(case.problem.behavior),
         gains=judgement.gains,
         believed_gains=tuple(judgement.gains[i] for i in judgement.believe_gains),
+        exact=judgement.exact,
         verdict=judgement.verdict,
         details=details(index, *answers[index if index < len(answers) else 0]),
         provenance=provenance(),

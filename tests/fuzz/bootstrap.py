@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from math import ceil, isfinite, log2, sqrt
+from math import ceil, inf, isfinite, log2, sqrt
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tests.model_oracle import counted, slow_dr, slow_wdr, values
 from tests.oracle import SLOW, Episode, counted_behavior
 
 FOLDS = 5
+BOOK = "book"  # the side of an estimate that counts from nowhere
 SLACK = 1e-11  # of the numbers that go into a sum; sums are rounded to 2^-52 of the largest, times their number
 RESOLVED = 1e-6  # a denominator known less exactly than this leaves its replicate undefined
 STEP = 1e-30  # of the complex step: derivatives without cancellation
@@ -43,7 +44,9 @@ class Bootstrap:
         surely = sum(v.defined is False for v in seen.values) if drawn else 0
         perhaps = sum(v.defined is not True for v in seen.values) if drawn else 0
         value = (low, high) if key.side == "lower" else (-high, -low)
-        return Bounds(value, seen.estimate, seen.error if seen.error.defined else None, (surely, perhaps))
+        shown = self._resampled(key._replace(side=BOOK if key.estimator in ("is", "pdis") else "lower"))
+        estimate = self.logs.possible(key.what, shown.estimate)
+        return Bounds(value, estimate, shown.error if shown.error.defined else None, (surely, perhaps))
 
     def _resampled(self, key: Key) -> Resampled:
         name = (key.what, key.side, key.estimator)
@@ -88,7 +91,7 @@ class Bootstrap:
     def _estimator(self, name: str, side: str) -> Callable[[list[Any]], Any]:
         logs = (self.logs.discount, self.logs.horizon)
         if name in SLOW:
-            end = self.logs.end(name, side)
+            end = inf if side == BOOK else self.logs.end(name, side)
             shift = {"shift": end if isfinite(end) else 0.0} if name in ("is", "pdis") else {}
             return lambda w: SLOW[name](self._episodes(w), *logs, w, **shift)
         each = self._cross_fitted(side)
@@ -156,7 +159,8 @@ class Bootstrap:
 
     def _parts(self, key: Key, ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, float]:
         """|what is summed| (rows, n, K), the ratios that are divided by where it is not the weights, and a constant."""
-        name, end, discounts = key.estimator, self.logs.end(key.estimator, key.side), self.logs.discounts
+        name, discounts = key.estimator, self.logs.discounts
+        end = inf if key.side == BOOK else self.logs.end(name, key.side)
         last, many = ratios[..., -1:], int(np.count_nonzero(discounts))
         shift = abs(end) if isfinite(end) else 0.0
         steps = np.abs(self.logs.rewards)

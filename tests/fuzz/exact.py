@@ -39,10 +39,11 @@ def exact(logs: Logs, key: Key) -> Expected:
     sign = 1.0 if key.side == "lower" else -1.0
     ends = sorted((origin + sign * least, origin + sign * most))
     clip = (lambda v: max(v, low)) if key.side == "lower" else (lambda v: min(v, high))
-    mean = origin + sign * float(values.mean())
     span = (clip(ends[0] - slack), clip(ends[1] + slack))
-    spread = float(np.std(values, ddof=1)) / sqrt(len(values)) if len(values) > 1 else inf
-    return Bounds(span, Number(mean, 10 * slack), Number(spread, 10 * slack))
+    plain = _plain(logs, key)
+    spread = float(np.std(plain, ddof=1)) / sqrt(len(plain)) if len(plain) > 1 else inf
+    mean = logs.possible(key.what, Number(float(plain.mean()), 10 * slack))
+    return Bounds(span, mean, Number(spread, 10 * slack))
 
 
 def _refused(logs: Logs, key: Key) -> str | None:
@@ -72,6 +73,18 @@ def _independent(logs: Logs, key: Key) -> tuple[np.ndarray, np.ndarray, float]:
         found.append(sum(logs.discount**t * e.ratio(t) * (e.reward(t) - end) for t in times))
     sizes = (logs.ratios * logs.discounts * (steps + abs(end))).sum(axis=1)
     return np.maximum(sign * np.array(found), 0.0), 1e-12 * sizes, end * logs.total
+
+
+def _plain(logs: Logs, key: Key) -> np.ndarray:
+    """What the estimate that is shown averages: ratios times returns or rewards, counted from nowhere."""
+    found = []
+    for e, g in zip(logs.episodes, logs.returns, strict=True):
+        if key.estimator == "is":
+            value = e.ratio(logs.horizon - 1) * g
+        else:
+            value = sum(logs.discount**t * e.ratio(t) * e.reward(t) for t in range(logs.horizon))
+        found.append(value - (g if key.what == "gain" else 0.0))
+    return np.array(found)
 
 
 def _furthest(logs: Logs, side: str) -> np.ndarray:

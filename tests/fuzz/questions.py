@@ -109,7 +109,7 @@ def random_question(rng: Rng) -> Question:
     make = {"finite": _finite, "features": _features, "gaussian": _gaussian}[kind]
     for _ in range(50):  # logs that the candidate could have produced somewhere; now and then those it could not
         behavior, candidate, episodes = make(rng, n, horizon, discount)
-        if rng.random() < 0.01 or _overlaps(episodes, horizon):
+        if (rng.random() < 0.01 or _overlaps(episodes, horizon)) and not _underflows(episodes, horizon):
             break
     episodes = _within_floats(with_rewards(rng, episodes), horizon)
     declared = bool(rng.random() < 0.85)
@@ -135,6 +135,11 @@ def random_question(rng: Rng) -> Question:
         return question
     names = tuple(name for name in question.estimators if name not in ("dr", "wdr"))
     return question.changed(estimated=True, estimators=names)
+
+
+def _underflows(episodes: list[Episode], horizon: int) -> bool:
+    """Whether a loop's product of possible ratios is too small for a float: the library's logarithms are not."""
+    return any(e.ratio(horizon - 1) < 1e-290 and all(p > 0 for p in e.candidate[:horizon]) for e in episodes)
 
 
 def _within_floats(episodes: list[Episode], horizon: int) -> list[Episode]:

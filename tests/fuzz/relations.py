@@ -78,6 +78,8 @@ def _negated(rng: Rng, question: Question) -> Relation:
         _rescaled(question, -1.0).changed(sides=sides),
         # A model adds up its rewards in their order, and the jackknife subtracts or adds up as the signs are.
         exact=lambda key: key.estimator in SAMPLING and key.method not in ("t", "bca"),
+        # What a model guesses of unseen pairs is the lowest, and the highest when rewards are negated.
+        estimates=lambda key: key.estimator in SAMPLING,
         factor=-1.0,
         flips=True,
     )
@@ -98,7 +100,7 @@ def _shifted(rng: Rng, question: Question) -> Relation | None:
         _rescaled(question, 1.0, c),
         exact=lambda key: False,
         holds=follows,
-        estimates=follows,
+        estimates=lambda key: key.estimator in WEIGHTED,
         shift=c * sum(question.discount**t for t in range(question.horizon)),
     )
 

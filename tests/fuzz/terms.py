@@ -75,6 +75,12 @@ class Logs:
         low, high = self.step_range
         return low * self.total, high * self.total
 
+    def possible(self, what: str, estimate: Number) -> Number:
+        """The estimate as it is shown: the nearest value that what was declared leaves possible."""
+        low, high = self.value_range
+        low, high = (low - high, high - low) if what == "gain" else (low, high)
+        return replace(estimate, value=min(max(estimate.value, low), high))
+
     def end(self, estimator: str, side: str) -> float:
         """The end of the range that IS and PDIS count from."""
         span = self.step_range if estimator == "pdis" else self.value_range

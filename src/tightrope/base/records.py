@@ -224,6 +224,7 @@ class Verdict(Record):
     text: str
     threshold: float | None = None
     about: About = "value"
+    change: str = ""  # what would change the answer
 
 
 @dataclass(frozen=True)
@@ -284,6 +285,7 @@ class Evaluation(Record):
     model_check: ModelCheck | None = None  # where a model was fitted
     behavior_check: BehaviorCheck | None = None  # where the behaviour policy was estimated
     believed: tuple[Bound, ...] = ()  # the bounds to believe, at most one a side; none: this data cannot answer
+    exact: tuple[Bound, ...] = ()  # beside what the verdict rests on: the exact bound that the rule would use
     true_value: float | None = None  # where it is known, for demonstrations
     settings: dict[str, Any] = field(default_factory=dict)
     gains: tuple[Bound, ...] = ()  # bounds on the value minus the behaviour policy's, with baseline="behavior"

@@ -139,6 +139,12 @@ def evaluate(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Show every bound, what was left out, and what was measured.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
     report: Annotated[
         Path | None, typer.Option(help="Also write a report here, one HTML page (.html).", rich_help_panel=OUTPUT)
     ] = None,
@@ -177,7 +183,7 @@ def evaluate(
                 **settings,
             )
         result = _with_origin(result, logs, form(policy, epsilon, sigma, deterministic))
-    show(result, json)  # before the report is written: a full disk must not cost the answer
+    show(result, json, everything=everything)  # before the report is written: a full disk must not cost the answer
     if candidate is not None and not json:
         say(f"Evaluated: {form(policy, epsilon, sigma, deterministic)}.")
     if report is not None:

@@ -40,14 +40,14 @@ def errors() -> Iterator[None]:
         raise typer.Exit(BAD_INPUT) from None
 
 
-def show(result: Evaluation, json: bool) -> None:
-    """Print the result."""
+def show(result: Evaluation, json: bool, *, everything: bool = False) -> None:
+    """Print the result: the answer and a short table, or ``everything``."""
     if json:
         say(result.to_json())
     else:
         from tightrope.report.table import evaluation_table
 
-        console().print(evaluation_table(result))
+        console().print(evaluation_table(result, everything=everything))
 
 
 def leave(result: Evaluation, *, by_verdict: bool = False) -> None:

@@ -34,6 +34,10 @@ class Estimator(Protocol):
         """The same estimator for a lower ("low") or an upper ("high") bound, where the side makes a difference."""
         return self
 
+    def textbook(self, dataset: TrajectoryDataset) -> Self:
+        """The same estimator as books have it, one for both sides: its value is what is shown as the estimate."""
+        return self.anchored("low")
+
     # -- what checks, advice and verdict ask -------------------------------------------------------------------
 
     @property

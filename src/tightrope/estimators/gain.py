@@ -70,6 +70,10 @@ class Gain(Estimator):
         """The same for one side."""
         return replace(self, of=self.of.anchored(anchor))
 
+    def textbook(self, dataset: TrajectoryDataset) -> Self:
+        """The estimator's."""
+        return replace(self, of=self.of.textbook(dataset))
+
     def __call__(self, problem: Problem) -> FittedStatistic:
         """The statistic of the difference."""
         value, returns = self.of(problem), problem.dataset.returns

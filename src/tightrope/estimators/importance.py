@@ -39,6 +39,10 @@ class _Mean(IndependentEstimator):
         """Count from the floor ("low") or from the ceiling ("high")."""
         return replace(self, anchor=anchor)
 
+    def textbook(self, dataset: TrajectoryDataset) -> Self:
+        """Rewards and returns as they are, counted from nowhere."""
+        return replace(self, anchor="low", normalize=False)
+
     def range(self, dataset: TrajectoryDataset) -> tuple[float, float] | None:
         """The declared range of one episode's contribution before weighting."""
         raise NotImplementedError

@@ -68,6 +68,11 @@ class TDR(SequentialEstimator):
         """Count from the floor ("low") or from the ceiling ("high")."""
         return replace(self, anchor=anchor)
 
+    def textbook(self, dataset: TrajectoryDataset) -> Self:
+        """Counted from the floor, or from the ceiling where only that is declared."""
+        low, high = dataset.value_range or (-np.inf, np.inf)
+        return replace(self, anchor="high" if np.isinf(low) and np.isfinite(high) else "low")
+
     def __call__(self, problem: Problem) -> SumStatistic:
         """The mean of cross-fitted values, on a tether short enough that no episode skews it."""
         if problem.behavior is not None:

@@ -15,10 +15,21 @@ from statistics import NormalDist
 import numpy as np
 
 from tightrope.base.dataset import Array, TrajectoryDataset
-from tightrope.base.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side, Summary, estimated_behavior
+from tightrope.base.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side, Summary
 from tightrope.base.warnings import CODES, Caution, caution, coded
 from tightrope.evaluation.case import Answer
 from tightrope.evaluation.model_check import REMEMBERS
+from tightrope.evaluation.sentences import (
+    CHECK,
+    CLOSER,
+    TRY_ACTIONS,
+    WRONG_RATIOS,
+    against_model,
+    inequality,
+    information,
+    named,
+    pair,
+)
 
 EXCESS = 0.2  # of the nominal error rate: how much more is worth a warning
 EXCESS_SECOND_ORDER = 0.4  # likewise for methods that correct for skew themselves, which they do only in part
@@ -61,37 +72,36 @@ def advise(
     """A line of advice and which answer of this side it points to; None when these logs cannot answer."""
     here = {i: answer for i, answer in enumerate(answers) if answer.bound.side == side}
     bounds = {i: answer.bound for i, answer in here.items()}
-    exact = _best_exact(here, dataset)
+    first = _first_exact(here, dataset)
+    exact = None if first is None or _is_doubted(bounds[first]) else first
     if strict:
         if exact is not None:
-            return f"Use {_name(bounds[exact])}. {ANY_N}.", exact
-        computed = any(bound.guarantee == "exact" for bound in bounds.values())
-        why = "no exact bound improves on what is possible anyway" if computed else "no exact bound could be computed"
+            return f"Use {named(bounds[exact])}. {ANY_N}.", exact
+        why = _why_not_exact(None if first is None else bounds[first])
         return f"These logs cannot answer strictly: {why}. What would help: {_help(bounds, overlap, dataset)}.", None
     sound = _best_sound({i: one for i, one in here.items() if not one.bound.rests_on_model}, dataset)
     if sound is not None:
         return _use_approximate(here, sound, exact, overlap)
     why = _why_not(bounds)
-    also = f" Without a model: {_name(bounds[exact])}." if exact is not None else ""
+    also = f" Without a model: {named(bounds[exact])}." if exact is not None else ""
     model = _best_sound({i: one for i, one in here.items() if one.bound.rests_on_model}, dataset)
     if model is not None:
         return (
-            f"Use {_name(bounds[model])}, if you believe the model. It rests on the model alone, which nothing in the "
+            f"Use {named(bounds[model])}, if you believe the model. It rests on the model alone, which nothing in the "
             f"logs contradicts{why and '; '}{why}.{also}",
             model,
         )
     if exact is not None:
-        return f"Use {_name(bounds[exact])}. {ANY_N}{why and '; '}{why}.", exact
+        return f"Use {named(bounds[exact])}. {ANY_N}{why and '; '}{why}.", exact
     nothing = "" if why else "no bound improves on what is possible anyway"
     return f"These logs cannot answer: {why}{nothing}. What would help: {_help(bounds, overlap, dataset)}.", None
 
 
-def _best_exact(here: dict[int, Answer], dataset: TrajectoryDataset) -> int | None:
-    """The first exact bound in the fixed order, if it says anything."""
+def _first_exact(here: dict[int, Answer], dataset: TrajectoryDataset) -> int | None:
+    """The first exact bound in the fixed order, whatever it says."""
     exact = [i for i, answer in here.items() if answer.bound.guarantee == "exact"]
     places = {i: (here[i].method.preference, here[i].estimator.preference(dataset)) for i in exact}
-    first = min(exact, key=places.__getitem__, default=None)
-    return None if first is None or _is_doubted(here[first].bound) else first
+    return min(exact, key=places.__getitem__, default=None)
 
 
 def _best_sound(here: dict[int, Answer], dataset: TrajectoryDataset) -> int | None:
@@ -125,19 +135,30 @@ def _use_approximate(
     bounds = {i: answer.bound for i, answer in here.items()}
     chosen, skewed = bounds[sound], sorted(_skewed(here))
     if exact is not None and (bounds[exact].value - chosen.value) * (1 if chosen.side == "lower" else -1) >= 0:
-        return f"Use {_name(bounds[exact])}. {ANY_N}, and is no looser than {_pair(chosen)} ({_value(chosen)}).", exact
-    also = f" Exact, at any number of episodes: {_name(bounds[exact])}." if exact is not None else ""
+        return (
+            f"Use {named(bounds[exact])}. {ANY_N}, and is no looser than {pair(chosen)} ({inequality(chosen)}).",
+            exact,
+        )
+    also = f" Exact, at any number of episodes: {named(bounds[exact])}." if exact is not None else ""
     out = f" Ruled out: {', '.join(skewed).upper()}, whose bounds err too often on data this skewed." if skewed else ""
-    return f"Use {_name(chosen)}. {_information(overlap, chosen.n_trajectories, digits=0)}.{out}{also}", sound
+    return f"Use {named(chosen)}. {information(overlap, chosen.n_trajectories)}.{out}{also}", sound
+
+
+def _why_not_exact(first: Bound | None) -> str:
+    """Why the first exact bound of the order is not believed."""
+    if first is None:
+        return "no exact bound could be computed"
+    if coded(first.warnings, "mean-ratio"):
+        return WRONG_RATIOS
+    if against_model(first):
+        return f"this speaks against the model: {against_model(first)}"
+    return f"{pair(first)} does not improve on what is possible anyway"
 
 
 def _why_not(bounds: dict[int, Bound]) -> str:
     """Why no approximate bound is believed; empty when none was asked for."""
     if any(coded(bound.warnings, "mean-ratio") for bound in bounds.values()):
-        return (
-            "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the episodes "
-            "that matter are missing"
-        )
+        return WRONG_RATIOS
     approximate = [bound for bound in bounds.values() if bound.guarantee == "approximate"]
     if not approximate:
         return ""
@@ -148,40 +169,23 @@ def _why_not(bounds: dict[int, Bound]) -> str:
 
 def _help(bounds: dict[int, Bound], overlap: Overlap, dataset: TrajectoryDataset) -> str:
     if coded(overlap.warnings, "no-overlap"):
-        return "logs of a policy that sometimes acts as the candidate does, with its probabilities"
-    ways = "more logs, or logs of a policy closer to the candidate"
+        return TRY_ACTIONS
+    if coded(overlap.warnings, "mean-ratio"):
+        return CHECK
     if any(bound.guarantee == "exact" for bound in bounds.values()):
-        return ways
+        return CLOSER
     if any(bound.behavior is not None for bound in bounds.values()):
-        return f"logs with the probabilities of their actions, for an exact bound; {ways}"
+        return f"logs with the probabilities of their actions, for an exact bound; {CLOSER}"
     if dataset.value_range is None:
-        return f"a declared reward_range, for an exact bound; {ways}"
+        return f"a declared reward_range, for an exact bound; {CLOSER}"
     if not dataset.horizon_declared:
-        return f"a declared horizon, for an exact bound; {ways}"
-    return f"an exact bound (betting); {ways}"
+        return f"a declared horizon, for an exact bound; {CLOSER}"
+    return f"an exact bound (betting); {CLOSER}"
 
 
 def _is_doubted(bound: Bound) -> bool:
     """Whether a warning speaks against it. A bound carries only warnings that concern it."""
     return any(warning.against is not None for warning in bound.warnings)
-
-
-def _name(bound: Bound) -> str:
-    level = f"{bound.confidence:.4g}, {bound.guarantee}{estimated_behavior(bound)}"
-    return f"{_pair(bound)}: {_value(bound)} ({level})"
-
-
-def _pair(bound: Bound) -> str:
-    return f"{bound.estimator.upper()} with {bound.method}"
-
-
-def _value(bound: Bound) -> str:
-    return f"{bound.about} {'≥' if bound.side == 'lower' else '≤'} {bound.value:.4g}"
-
-
-def _information(overlap: Overlap, n: int, *, digits: int) -> str:
-    effective = f"{overlap.effective_sample_size[-1]:,.{digits}f}"
-    return f"{n:,} logged episodes carry as much information as {effective} episodes of the candidate"
 
 
 def reasons(
@@ -213,7 +217,7 @@ def _overlap_line(overlap: Overlap, n: int) -> str:
     impossible = f"could not have produced {overlap.zero_share:.0%} of them"
     possible = "could have produced all of them" if overlap.zero_share == 0 else impossible
     tail = "no tail to fit" if overlap.pareto_k is None else f"tail index {overlap.pareto_k:.2f}"
-    return f"overlap: {_information(overlap, n, digits=1)}; the candidate {possible}; {tail}"
+    return f"overlap: {information(overlap, n, digits=1)}; the candidate {possible}; {tail}"
 
 
 def _model_line(check: ModelCheck) -> str:

@@ -14,7 +14,7 @@ from tightrope.estimators import Anchor, Estimator
 from tightrope.evaluation.model_check import check_model
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Replicates
-from tightrope.functional.statistic import FittedStatistic
+from tightrope.functional.statistic import FittedStatistic, standard_error
 from tightrope.models import Model
 
 T = TypeVar("T")
@@ -31,6 +31,7 @@ class Case:
     settings: Settings
     behavior: BehaviorCheck | None = None  # where the behaviour policy is estimated
     check_models: bool = True  # studies that only count errors need not ask how models fare
+    points: dict[Estimator, Point] = field(default_factory=dict)  # those of both sides are the same
     _checks: dict[str | Model, ModelCheck] = field(default_factory=dict)
 
     @property
@@ -41,6 +42,15 @@ class Case:
     def statistic(self, estimator: Estimator) -> FittedStatistic:
         """The estimator for this side, on these logs."""
         return estimator.anchored(self.anchor)(self.problem)
+
+    def point(self, estimator: Estimator, drawn: Drawn | None = None) -> Point:
+        """The estimate that is shown: the textbook one, the same on both sides, whatever a bound counts from."""
+        if estimator not in self.points:
+            book = estimator.textbook(self.problem.dataset)
+            known = drawn is not None and book == estimator.anchored(self.anchor)
+            statistic = drawn.statistic if drawn is not None and known else book(self.problem)
+            self.points[estimator] = Point(statistic.estimate, standard_error(statistic.influence()))
+        return self.points[estimator]
 
     def model_check(self, model: str | Model) -> ModelCheck:
         """How a model fares on the logs."""
@@ -53,6 +63,13 @@ class Case:
     def first_check(self) -> ModelCheck | None:
         """The first model that was looked into; None where none was."""
         return next(iter(self._checks.values()), None)
+
+
+class Point(NamedTuple):
+    """An estimate and its standard error."""
+
+    value: float
+    error: float
 
 
 class Drawn(NamedTuple):

@@ -57,7 +57,8 @@ def of_range(case: Case, estimator: Estimator, estimate: float, value: float) ->
     warnings = []
     if not low <= estimate <= high:
         text = (
-            f"{estimate:.4g} lies outside the possible {low:.4g} to {high:.4g}, as unweighted importance sampling can"
+            f"{estimator.name.upper()} gives {estimate:.4g}, outside the possible {low:.4g} to {high:.4g}, as "
+            "unweighted importance sampling can; the estimate shown is the nearest possible value"
         )
         warnings.append(caution("impossible-estimate", text, estimate=estimate, lowest=low, highest=high))
     if (value <= low) if case.side == "lower" else (value >= high):

@@ -9,9 +9,10 @@ from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound, Side
 from tightrope.bounds.base import ProcessBound
+from tightrope.estimators import Estimator
 from tightrope.estimators.gain import gain
 from tightrope.evaluation.behavior_check import check_behavior
-from tightrope.evaluation.case import Answer, Case, Pair
+from tightrope.evaluation.case import Answer, Case, Pair, Point
 from tightrope.evaluation.overlap import overlap
 from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.work import answers_of
@@ -38,7 +39,8 @@ class Computed:
 def cases_of(problem: Problem, sides: Sequence[Side], settings: Settings) -> tuple[Case, ...]:
     """The question on each side; what is known of the logs is found once for all of them."""
     measured, behavior = overlap(problem), check_behavior(problem)
-    return tuple(Case(problem, measured, side, settings, behavior) for side in sides)
+    points: dict[Estimator, Point] = {}
+    return tuple(Case(problem, measured, side, settings, behavior, points=points) for side in sides)
 
 
 def compute(cases: Sequence[Case], pairs: Sequence[Pair], *, about: About) -> Computed:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tightrope.base.records import Bound, Summary, Verdict
+from tightrope.base.records import About, Bound, Summary, Verdict
 from tightrope.evaluation.advice import advise, reasons
 from tightrope.evaluation.case import Answer, Case
 from tightrope.evaluation.compute import Computed
 from tightrope.evaluation.overlap import summarize
 from tightrope.evaluation.recommend import Question
+from tightrope.evaluation.sentences import Use, for_sides
 from tightrope.evaluation.verdict import verdict
 
 
@@ -25,6 +26,7 @@ class Judgement:
     reasons: tuple[str, ...]
     believe: tuple[int, ...]  # which of the bounds
     believe_gains: tuple[int, ...]  # which of the gains
+    exact: tuple[Bound, ...]  # the exact bounds beside those that the verdict rests on
     verdict: Verdict
 
 
@@ -35,36 +37,39 @@ def judge(computed: Computed, question: Question | None, *, threshold: float | N
     bounds asked for that nothing speaks against.
     """
     cases, about = computed.cases, computed.about
-    sides = [case.side for case in cases]
     values, gains = ([answer for answer, _ in part] for part in (computed.values, computed.gains))
     bounds, gained = ([answer.bound for answer in part] for part in (values, gains))
-    why, believe_gains = "", tuple[int, ...]()
-    if question is not None:
-        text, believe = question.use(bounds, sides)
-        if about == "gain":
-            why, believe_gains = question.use(gained, sides, about="gain")
-    else:
-        text, believe = _believe(values, cases, strict)
-        if about == "gain":
-            why, believe_gains = _believe(gains, cases, strict)
-    believed = [gained[i] for i in believe_gains] if about == "gain" else [bounds[i] for i in believe]
-    summary = summarize(cases[-1].problem.dataset)
+    use = _using(question, cases, strict)
+    advice = use(values, bounds, "value")
+    gain = use(gains, gained, "gain") if about == "gain" else None
+    last = gain or advice
+    believed = [(gained if gain else bounds)[i] for i in last.believe]
+    data = cases[-1].problem.dataset
+    summary = summarize(data)
     return Judgement(
         summary=summary,
         bounds=tuple(bounds),
         gains=tuple(gained),
-        advice=text,
+        advice=advice.text,
         reasons=reasons(cases[-1].overlap, cases[-1].first_check, summary, values, cases[-1].behavior),
-        believe=believe,
-        believe_gains=believe_gains,
-        verdict=verdict(believed, why if about == "gain" else text, threshold=threshold, about=about),
+        believe=advice.believe,
+        believe_gains=gain.believe if gain else (),
+        exact=last.exact,
+        verdict=verdict(believed, last.text, threshold=threshold, about=about, possible=data.value_range),
     )
 
 
-def _believe(answers: Sequence[Answer], cases: Sequence[Case], strict: bool) -> tuple[str, tuple[int, ...]]:
+def _using(
+    question: Question | None, cases: Sequence[Case], strict: bool
+) -> Callable[[Sequence[Answer], list[Bound], About], Use]:
+    """How to find the bounds to use: by the question's rule, or among those that were asked for."""
+    if question is not None:
+        return lambda answers, bounds, about: question.use(bounds, [case.side for case in cases], about)
+    return lambda answers, bounds, about: _believe(answers, cases, strict)
+
+
+def _believe(answers: Sequence[Answer], cases: Sequence[Case], strict: bool) -> Use:
     """The advice, and which bounds it points to."""
     advice = [advise(answers, case.overlap, case.side, case.problem.dataset, strict=strict) for case in cases]
-    texts = list(dict.fromkeys(text for text, _ in advice))
-    if len(texts) > 1:
-        texts = [f"{case.side.title()} bound: {text}" for case, text in zip(cases, texts, strict=True)]
-    return "\n".join(texts), tuple(index for _, index in advice if index is not None)
+    text = for_sides([case.side for case in cases], [text for text, _ in advice])
+    return Use(text, tuple(index for _, index in advice if index is not None))

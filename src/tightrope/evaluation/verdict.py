@@ -8,17 +8,36 @@ often its choice errs is measured (docs/coverage.md), not proven.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tightrope.base.records import About, Bound, Verdict
 
+MOST = 1e9  # episodes: beyond this nobody would wait
 SUBJECTS: dict[About, str] = {"value": "the candidate's value", "gain": "the candidate's gain on the behaviour policy"}
 
 
-def verdict(believed: Sequence[Bound], advice: str, *, threshold: float | None, about: About = "value") -> Verdict:
-    """The verdict of the believed bounds, at most one a side, against the threshold if there is one."""
+def verdict(
+    believed: Sequence[Bound],
+    advice: str,
+    *,
+    threshold: float | None,
+    about: About = "value",
+    possible: tuple[float, float] | None = None,
+) -> Verdict:
+    """The verdict of the believed bounds, at most one a side, against the threshold if there is one.
+
+    ``possible`` is the declared range of the return.
+    """
     if not believed:
         return Verdict("broken", "These logs cannot answer", advice, threshold, about)
+    answer = _answer(believed, threshold, about)
+    settled = answer.kind != "cannot tell"
+    return replace(answer, change=_doubts(believed, possible) if settled else _more_logs(believed, threshold))
+
+
+def _answer(believed: Sequence[Bound], threshold: float | None, about: About) -> Verdict:
     lower = next((bound for bound in believed if bound.side == "lower"), None)
     upper = next((bound for bound in believed if bound.side == "upper"), None)
     if threshold is None:
@@ -51,16 +70,62 @@ def _open(threshold: float, about: About) -> str:
 def _why_open(lower: Bound | None, upper: Bound | None, about: About) -> str:
     believed = [bound for bound in (lower, upper) if bound is not None]
     if len(believed) == 2:
-        return (
-            f"The threshold lies between the bounds: {_between(lower, upper, about)}. More logs, or logs of a policy "
-            f"closer to the candidate, would narrow them. {_promises(believed)}"
-        )
+        return f"The threshold lies between the bounds: {_between(lower, upper, about)}. {_promises(believed)}"
     (only,) = believed
     other = "upper" if only.side == "lower" else "lower"
     return (
         f"The {only.side} bound, {only.value:.5g}, does not settle it and there is no {other} bound to believe. "
         f"{_promises(believed)}"
     )
+
+
+def _doubts(believed: Sequence[Bound], possible: tuple[float, float] | None) -> str:
+    """What the bounds take for granted: if it is not so, the answer may be another."""
+    doubts = []
+    if any(not bound.rests_on_model and bound.behavior is None for bound in believed):
+        doubts.append("the logged probabilities are wrong")
+    if any(bound.behavior is not None for bound in believed):
+        doubts.append("the estimate of the behaviour policy has the wrong form")
+    if any(_rests_on_model(bound) for bound in believed):
+        doubts.append("the model is wrong")
+    if possible is not None:
+        doubts.append(f"a return can lie outside the declared {possible[0]:.4g} to {possible[1]:.4g}")
+    if any(bound.guarantee == "approximate" for bound in believed):
+        doubts.append(f"something matters that happened in none of these {believed[0].n_trajectories:,} episodes")
+    doubts.append("future episodes come from another process")
+    return f"The answer may be another if {', if '.join(doubts[:-1])}, or if {doubts[-1]}."
+
+
+def _more_logs(believed: Sequence[Bound], threshold: float | None) -> str:
+    """How many more episodes would settle it, to judge by these: the gap shrinks with the root of their number.
+
+    For the estimate as it is, and for one that is a standard error nearer to or further from the threshold.
+    """
+    assert threshold is not None
+    ways = "More logs, or logs of a policy closer to the candidate, would narrow the bounds."
+    above = believed[0].estimate > threshold
+    bound = next((one for one in believed if one.side == ("lower" if above else "upper")), None)
+    if bound is None or not bound.standard_error or not math.isfinite(bound.value):
+        return ways
+    width, away = abs(bound.estimate - bound.value), abs(bound.estimate - threshold)
+    needed = [
+        bound.n_trajectories * (width / distance) ** 2 if distance > 0 else math.inf
+        for distance in (away + bound.standard_error, away, away - bound.standard_error)
+    ]
+    least, middle, most = (max(0.0, one - bound.n_trajectories) for one in needed)
+    if not (math.isfinite(middle) and middle > 0 and middle < MOST):
+        return ways
+    range_ = f"{_rounded(least)} to {_rounded(most)}" if most < MOST else f"{_rounded(least)} or more"
+    answer = "yes" if above else "no"
+    return (
+        f"About {_rounded(middle)} more episodes like these ({range_}) would settle it with a {answer}, if the "
+        f"candidate is as it looks now. {ways}"
+    )
+
+
+def _rounded(count: float) -> str:
+    """Two digits: more would be a pretence."""
+    return f"{float(f'{count:.2g}'):,.0f}"
 
 
 def _between(lower: Bound | None, upper: Bound | None, about: About) -> str:

@@ -21,7 +21,6 @@ from tightrope.evaluation import cautions
 from tightrope.evaluation.case import Answer, Case, Drawn, Pair, attempt
 from tightrope.evaluation.draws import draw
 from tightrope.evaluation.settings import Settings
-from tightrope.functional.statistic import standard_error
 from tightrope.functional.values import SequentialValues
 
 
@@ -54,13 +53,30 @@ def _answer(case: Case, estimator: Estimator, method: Method, drawn: Drawn | Tig
     """The bound of one pair; raises where there is none."""
     kept = None if isinstance(drawn, TightropeError) else drawn
     if isinstance(method, ProcessBound):
-        return Answer(estimator, method, _process(case, estimator, method), kept)
-    if isinstance(method, ExactBound):
-        return Answer(estimator, method, _exact(case, estimator, method), kept)
-    if isinstance(drawn, TightropeError):
+        bound = _process(case, estimator, method)
+    elif isinstance(method, ExactBound):
+        bound = _exact(case, estimator, method)
+    elif isinstance(drawn, TightropeError):
         raise drawn
-    assert drawn is not None
-    return Answer(estimator, method, _approximate(case, estimator, method, drawn), drawn)
+    else:
+        assert drawn is not None
+        bound = _approximate(case, estimator, method, drawn)
+    return Answer(estimator, method, _with_estimate(bound, case, estimator, kept), kept)
+
+
+def _with_estimate(bound: Bound, case: Case, estimator: Estimator, drawn: Drawn | None) -> Bound:
+    """The bound with the one estimate that is shown for its estimator, and what its size says.
+
+    An estimate that lies outside what is possible is shown as the nearest that is possible, and a warning says so.
+    """
+    point = case.point(estimator, drawn)
+    low, high = possible_range(estimator, case.problem.dataset)
+    return replace(
+        bound,
+        estimate=min(max(point.value, low), high),
+        standard_error=point.error,
+        warnings=(*bound.warnings, *cautions.of_range(case, estimator, point.value, bound.value)),
+    )
 
 
 def _approximate(case: Case, estimator: Estimator, method: BootstrapBound, drawn: Drawn) -> Bound:
@@ -79,10 +95,8 @@ def _approximate(case: Case, estimator: Estimator, method: BootstrapBound, drawn
         estimator=estimator.name,
         method=method.name,
         guarantee="approximate",
-        standard_error=standard_error(drawn.statistic.influence()),
         warnings=(
             *cautions.of_bootstrap(case, estimator, method, drawn),
-            *cautions.of_range(case, estimator, replicates.estimate, value),
             *cautions.of_undefined(undefined, len(replicates.values)),
             *warnings,
         ),
@@ -113,12 +127,7 @@ def _exact(case: Case, estimator: Estimator, method: ExactBound) -> Bound:
         estimator=estimator.name,
         method=method.name,
         guarantee="exact",
-        standard_error=standard_error(sample.values - sample.values.mean()),
-        warnings=(
-            *data.notes,
-            *coded(case.overlap.warnings, "mean-ratio"),
-            *cautions.of_range(case, estimator, sample.estimate, value),
-        ),
+        warnings=(*data.notes, *coded(case.overlap.warnings, "mean-ratio")),
         n_trajectories=len(sample.values),
         seed=settings.seed if method.uses_seed else None,
         about=subject(estimator),
@@ -166,9 +175,5 @@ def _process(case: Case, estimator: Estimator, method: ProcessBound) -> Bound:
     bound = method.bound(
         case.problem, confidence=settings.confidence, side=case.side, seed=settings.seed, about=subject(estimator)
     )
-    warnings = (
-        *bound.warnings,
-        *cautions.of_process(case, estimator),
-        *cautions.of_range(case, estimator, bound.estimate, bound.value),
-    )
+    warnings = (*bound.warnings, *cautions.of_process(case, estimator))
     return replace(bound, warnings=warnings, rests_on_model=estimator.rests_on_model)

@@ -2,95 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
+from string import ascii_lowercase
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from tightrope.base.errors import visible
 from tightrope.base.records import BehaviorCheck, Bound, Evaluation, Overlap, Summary
 from tightrope.base.warnings import Caution, codes_of
+from tightrope.bounds import METHODS
+from tightrope.bounds.base import LAST
+from tightrope.report.answer import Answer, text
+
+NUMBERS = ("estimate", "lower", "upper", "rehearsal")
+WIDE = 10_000  # columns: a table that is measured must not be squeezed
 
 
-def _text(words: str, style: str = "") -> Text:
-    """Words as plain text: a name from the logs must be neither markup nor a command to the terminal."""
-    return Text(visible(words), style=style)
-
-
-def evaluation_table(evaluation: Evaluation) -> Group:
-    """The bounds, what is wrong with them, and which to believe."""
-    parts: list[RenderableType] = [_heading(evaluation), _bounds(evaluation)]
-    parts += _warnings(evaluation)
-    if evaluation.skipped:
+def evaluation_table(evaluation: Evaluation, *, everything: bool = False) -> Group:
+    """The answer first, then the bounds: the recommended ones and one of each estimator, or ``everything``."""
+    shown = evaluation.bounds if everything else _chosen(evaluation)
+    marks = dict(zip(codes_of(one for bound in shown for one in bound.warnings), _letters(), strict=False))
+    parts: list[RenderableType] = [Answer(evaluation), text(""), text(_title(evaluation, shown), style="italic")]
+    parts.append(Rows(_header(evaluation, shown), _rows(evaluation, shown, marks)))
+    parts += _legend(shown, marks)
+    if everything and evaluation.skipped:
         parts.append(_skipped(evaluation.skipped))
     if evaluation.rehearsal:
         count = max(one.trials for one in evaluation.rehearsal)
         words = f"Wrong in rehearsal: on {count} logs like these, simulated from a model of them. It chooses nothing."
-        parts.append(_text(words, style="dim"))
+        parts.append(text(words, style="dim"))
     if evaluation.true_value is not None:
-        parts.append(_text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
-    parts += [
-        _text(
-            f"Gain over the behaviour policy, on the same resamples: {str(bound).splitlines()[0].removeprefix('gain ')}"
-        )
-        for bound in evaluation.believed_gains
-    ]
-    if evaluation.verdict is not None and evaluation.verdict.threshold is not None:
-        parts.append(_text(evaluation.verdict.headline, style="bold"))
-    parts.append(_text(evaluation.advice, style="bold green" if evaluation.believed else "bold red"))
-    parts += [_text(f"  {reason}", style="dim") for reason in evaluation.reasons]
+        parts.append(text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
+    if everything:
+        parts += [text(f"  {reason}", style="dim") for reason in evaluation.reasons]
+    else:
+        parts.append(text(_rest(evaluation, shown), style="dim"))
     return Group(*parts)
 
 
-def _heading(evaluation: Evaluation) -> Text:
-    summary, overlap, check = evaluation.summary, evaluation.overlap, evaluation.behavior_check
-    estimated = f" Behaviour policy estimated ({check.behavior})." if check is not None else ""
-    declared = "" if summary.horizon_declared else " (the longest episode)"
-    return _text(
-        f"{summary.n_trajectories} episodes, {summary.n_steps} steps; discount {summary.discount:g}, horizon "
-        f"{summary.horizon}{declared}. They carry as much information as {overlap.effective_sample_size[-1]:.1f} "
-        f"episodes of the candidate. The behaviour policy's own value: {summary.return_mean:.4g} ± "
-        f"{summary.return_error:.2g}.{estimated}"
-    )
+def _chosen(evaluation: Evaluation) -> tuple[Bound, ...]:
+    """The recommended bounds, the exact ones beside them, and of each estimator those of its first method.
+
+    First in an order that was fixed beforehand: the tightest would be the one that happens to err.
+    """
+    first: dict[str, str] = {}
+    for bound in sorted(evaluation.bounds, key=lambda bound: _preference(bound.method)):
+        first.setdefault(bound.estimator, bound.method)
+    kept = {(bound.estimator, bound.method) for bound in (*evaluation.believed, *evaluation.exact)}
+    taken = {estimator for estimator, _ in kept}
+    kept |= {pair for pair in first.items() if pair[0] not in taken}
+    return tuple(bound for bound in evaluation.bounds if (bound.estimator, bound.method) in kept)
 
 
-def _bounds(evaluation: Evaluation) -> Table:
-    """One row for each pair, with the sides beside each other."""
-    rows: dict[tuple[str, str], dict[str, Bound]] = {}
-    for bound in evaluation.bounds:
-        rows.setdefault((bound.estimator, bound.method), {})[bound.side] = bound
-    sides = [side for side in ("lower", "upper") if any(side in row for row in rows.values())]
+def _preference(name: str) -> int:
+    return METHODS[name].preference if name in METHODS else LAST
+
+
+def _title(evaluation: Evaluation, shown: Sequence[Bound]) -> str:
     confidence = f"{evaluation.bounds[0].confidence:.4%}".replace(".0000", "")
+    sides = sides_of(shown)
     which = "lower and upper bounds, each with that confidence," if len(sides) > 1 else f"{sides[0]} bounds"
-    title = f"{confidence} confidence: {which} on the candidate's value"
-    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in ("estimator", "method", "guarantee"):
-        table.add_column(name, no_wrap=True)
-    for name in ("estimate", *(side for side in sides)):
-        table.add_column(name, justify="right", no_wrap=True)
-    if evaluation.true_value is not None:
-        table.add_column("holds", no_wrap=True)
+    return f"{confidence} confidence: {which} on the candidate's value"
+
+
+def sides_of(bounds: Sequence[Bound]) -> list[str]:
+    """The sides that occur, in their order."""
+    return [side for side in ("lower", "upper") if any(bound.side == side for bound in bounds)]
+
+
+def _header(evaluation: Evaluation, shown: Sequence[Bound]) -> list[str]:
+    header = ["", "estimator", "method", "guarantee", "estimate", *sides_of(shown)]
+    header += ["holds"] * (evaluation.true_value is not None) + ["rehearsal"] * bool(evaluation.rehearsal)
+    return [*header, "marks"] if any(bound.warnings for bound in shown) else header
+
+
+def _rows(evaluation: Evaluation, shown: Sequence[Bound], marks: dict[str, str]) -> list[list[str]]:
+    """One row for each pair, with the sides beside each other; an arrow marks what is recommended."""
+    pairs: dict[tuple[str, str], dict[str, Bound]] = {}
+    for bound in shown:
+        pairs.setdefault((bound.estimator, bound.method), {})[bound.side] = bound
     rehearsed = {(one.estimator, one.method, one.side): one for one in evaluation.rehearsal}
-    if rehearsed:
-        table.add_column("wrong in rehearsal", justify="right")
-    table.add_column("warnings", overflow="fold")
-    for (estimator, method), row in rows.items():
-        bounds = list(row.values())
-        # IS and PDIS count from the floor for a lower and from the ceiling for an upper bound: two estimates.
-        estimates = dict.fromkeys(_number(bound.estimate) for bound in bounds)
-        cells = [estimator.upper(), method, bounds[0].guarantee, " / ".join(estimates)]
-        cells += [_number(row[side].value) if side in row else "" for side in sides]
+    rows = []
+    for (estimator, method), pair in pairs.items():
+        bounds = list(pair.values())
+        recommended = any(bound in evaluation.believed for bound in bounds)
+        cells = ["▶" if recommended else "", estimator.upper(), method, bounds[0].guarantee]
+        cells += [_number(bounds[0].estimate)]
+        cells += [_number(pair[side].value) if side in pair else "" for side in sides_of(shown)]
         if evaluation.true_value is not None:
             cells.append("yes" if all(holds(bound, evaluation.true_value) for bound in bounds) else "NO")
         if rehearsed:
             rates = [rehearsed.get((estimator, method, bound.side)) for bound in bounds]
             cells.append(" / ".join(f"{one.errors / one.trials:.1%}" if one else "–" for one in rates))
-        cells.append(", ".join(codes_of(warning for bound in bounds for warning in bound.warnings)))
-        believed = any(bound in evaluation.believed for bound in bounds)
-        table.add_row(*map(_text, cells), style="bold green" if believed else None)
-    return table
+        if any(bound.warnings for bound in shown):
+            cells.append(" ".join(marks[code] for code in codes_of(one for bound in bounds for one in bound.warnings)))
+        rows.append(cells)
+    return rows
+
+
+class Rows:
+    """A table where it fits, else one block for each row: numbers are never cut."""
+
+    def __init__(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        self.header, self.rows = header, rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """As a table, or as blocks."""
+        table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for name in self.header:
+            table.add_column(name, justify="right" if name in NUMBERS else "left", no_wrap=True)
+        for row in self.rows:
+            table.add_row(*map(text, row), style="bold green" if row[0] else None)
+        if Measurement.get(console, options.update(width=WIDE), table).minimum <= options.max_width:
+            yield table
+            return
+        for row in self.rows:
+            named = dict(zip(self.header, row, strict=True))
+            sign = named.pop("") or " "
+            title = f"{sign} {named.pop('estimator')}, {named.pop('method')} ({named.pop('guarantee')})"
+            yield text(title, style="bold green" if sign != " " else "bold")
+            yield text("\n".join(f"    {name} {cell}" for name, cell in named.items() if cell))
+
+
+def _letters() -> Iterator[str]:
+    """a, b, …, z, aa, ab, …"""
+    return ("".join(letters) for count in (1, 2) for letters in product(ascii_lowercase, repeat=count))
+
+
+def _legend(shown: Sequence[Bound], marks: dict[str, str]) -> list[Text]:
+    """What each mark means, in full, in the words of the first bound that has it."""
+    first: dict[str, Caution] = {}
+    for bound in shown:
+        for warning in bound.warnings:
+            first.setdefault(warning.code, warning)
+    return [text(f"{marks[code]} {warning}", style="yellow") for code, warning in first.items()]
+
+
+def _rest(evaluation: Evaluation, shown: Sequence[Bound]) -> str:
+    """What is not shown, and how to see it."""
+    pairs = {(bound.estimator, bound.method) for bound in evaluation.bounds}
+    rest = len(pairs) - len({(bound.estimator, bound.method) for bound in shown})
+    parts = [f"{rest} more bound{'s' if rest > 1 else ''}"] * bool(rest)
+    parts += [f"{len(evaluation.skipped)} left out"] * bool(evaluation.skipped)
+    return f"Not shown: {', '.join([*parts, 'and what was measured'])} (--all, result.to_frame())."
 
 
 def holds(bound: Bound, true_value: float) -> bool:
@@ -98,21 +156,12 @@ def holds(bound: Bound, true_value: float) -> bool:
     return bound.value <= true_value if bound.side == "lower" else bound.value >= true_value
 
 
-def _warnings(evaluation: Evaluation) -> list[Text]:
-    """Each warning once, in full."""
-    first: dict[str, Caution] = {}
-    for bound in evaluation.bounds:
-        for warning in bound.warnings:
-            first.setdefault(warning.code, warning)
-    return [_text(f"! {warning}", style="yellow") for warning in first.values()]
-
-
 def _skipped(skipped: tuple[tuple[str, str, str], ...]) -> Text:
     """Pairs left out, one line for each reason."""
     reasons: dict[str, list[str]] = {}
     for estimator, method, why in skipped:
         reasons.setdefault(why, []).append(f"{estimator.upper()} with {method}")
-    return _text(
+    return text(
         "\n".join(f"Left out: {', '.join(pairs)}, because {why}" for why, pairs in reasons.items()), style="dim"
     )
 
@@ -151,9 +200,9 @@ def summary_table(summary: Summary, overlap: Overlap | None, behavior: BehaviorC
     if behavior is not None:
         rows["behaviour policy"] = behavior.summary
     for name, value in rows.items():
-        table.add_row(_text(name, style="bold"), _text(value))  # a column's name may hold what looks like markup
+        table.add_row(text(name, style="bold"), text(value))  # a column's name may hold what looks like markup
     warnings = [*summary.notes, *(overlap.warnings if overlap else ()), *(behavior.warnings if behavior else ())]
-    return Group(table, *(_text(f"! {warning}", style="yellow") for warning in warnings))
+    return Group(table, *(text(f"! {warning}", style="yellow") for warning in warnings))
 
 
 def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
@@ -172,7 +221,7 @@ def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
         if advised:
             value, right = _number(advised[0].value), "yes" if holds(advised[0], result.true_value) else "NO"
         table.add_row(f"{name}: {about}", words, value, _number(result.true_value), right)
-    return Group(_text("\nFour situations that need different answers:", style="bold"), table)
+    return Group(text("\nFour situations that need different answers:", style="bold"), table)
 
 
 def _range(declared: tuple[float, float] | None) -> str:

@@ -19,7 +19,8 @@ from tightrope.estimators import Estimator
 from tightrope.estimators.gain import gain
 from tightrope.evaluation.case import Answer, Case
 from tightrope.evaluation.overlap import overlap
-from tightrope.evaluation.recommend import Question, Recommendation
+from tightrope.evaluation.recommend import Question
+from tightrope.evaluation.sentences import Recommendation, flaw
 from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.work import answers_of
 from tightrope.studies.study import Method, Study, prepared
@@ -111,7 +112,7 @@ def _advised(problem: Problem, side: Side, settings: Settings, about: About) -> 
     """The bound that ``evaluate`` recommends and the exact one beside it, as its rule has them."""
     question = Question(problem, overlap(problem), None, settings)
     recommendation = question.answer(side, about)
-    if recommendation.bound is not None and not question.says(recommendation.bound):
+    if recommendation.bound is not None and flaw(recommendation.bound) is not None:
         recommendation = replace(recommendation, bound=None)
     exact = question.recommend(side, about, strict=True)
     return [_recommended(name, side, one) for name, one in (("believed", recommendation), ("exact", exact))]

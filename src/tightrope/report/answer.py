@@ -1,0 +1,113 @@
+"""The answer in one look: the verdict, a number line, what it rests on and what would change it."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from tightrope.base.errors import visible
+from tightrope.base.records import Bound, Evaluation
+from tightrope.report.line import Mark, number_line
+from tightrope.report.scale import short
+
+STYLES = {"yes": "bold green", "no": "bold red", "cannot tell": "bold yellow", "broken": "bold red"}
+WIDEST = 100  # a longer line is no easier to read
+INDENT = 2
+
+
+def text(words: str, style: str = "") -> Text:
+    """Words as plain text: a name from the logs must be neither markup nor a command to the terminal."""
+    return Text(visible(words), style=style)
+
+
+class Answer:
+    """What is printed above everything else, as wide as the terminal is."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.evaluation = evaluation
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The lines, one below the other."""
+        result, verdict = self.evaluation, self.evaluation.verdict
+        if verdict is not None:
+            yield text(verdict.headline, style=STYLES.get(verdict.kind, "bold green"))
+        width = min(options.max_width, WIDEST) - 2 * INDENT
+        for line in drawing(result, width):
+            yield text(f"{' ' * INDENT}{line}")
+        yield _labelled("Logs", logs_line(result))
+        for label, words in sections(result):
+            yield _labelled(label, words)
+
+
+def sections(result: Evaluation) -> list[tuple[str, str]]:
+    """What the answer rests on and what would change it, each with its label."""
+    verdict = result.verdict
+    about_gain = verdict is not None and verdict.about == "gain"
+    parts = [("Bound", result.advice)]
+    if verdict is not None and verdict.threshold is not None and verdict.kind != "broken":
+        parts = [("Why", verdict.text), *([] if about_gain else parts)]
+    if verdict is not None and about_gain and verdict.kind == "broken":
+        parts = [("Gain", verdict.text), ("Value", result.advice)]
+    if verdict is not None and verdict.change:
+        parts.append(("What would change it", verdict.change))
+    return parts
+
+
+def drawing(result: Evaluation, width: int) -> list[str]:
+    """The number line, with an empty line on both sides; nothing where there is nothing to compare."""
+    marks = _marks(result)
+    if len(marks) < 2:
+        return []
+    bounds = {bound.side: bound.value for bound in _answering(result)}
+    held = (bounds.get("lower", -math.inf), bounds.get("upper", math.inf)) if bounds else (math.inf, -math.inf)
+    return ["", *number_line(marks, held, width), ""]
+
+
+def logs_line(result: Evaluation) -> str:
+    """What was logged, and how much of it speaks of the candidate."""
+    summary, overlap, check = result.summary, result.overlap, result.behavior_check
+    declared = "" if summary.horizon_declared else " (the longest episode)"
+    steps = f"{summary.n_steps:,} step{'s' if summary.n_steps > 1 else ''}"
+    worth = f"They carry as much information as {overlap.effective_sample_size[-1]:,.1f} episodes of the candidate. "
+    measured = not math.isnan(overlap.effective_sample_size[-1])
+    return (
+        f"{summary.n_trajectories:,} episodes, {steps}; discount {summary.discount:g}, horizon {summary.horizon}"
+        f"{declared}. {worth if measured else ''}The behaviour policy's own value: {summary.return_mean:.4g} ± "
+        f"{summary.return_error:.2g}." + (f" Behaviour policy estimated ({check.behavior})." if check else "")
+    )
+
+
+def _answering(result: Evaluation) -> tuple[Bound, ...]:
+    """The bounds that the verdict rests on."""
+    about_gain = result.verdict is not None and result.verdict.about == "gain"
+    return result.believed_gains if about_gain else result.believed
+
+
+def _marks(result: Evaluation) -> list[Mark]:
+    """What is to be seen on the line, as far as it is known and finite."""
+    verdict, summary, bounds = result.verdict, result.summary, _answering(result)
+    about_gain = verdict is not None and verdict.about == "gain"
+    marks = [Mark(one.value, "[" if one.side == "lower" else "]", f"{one.side} bound") for one in bounds]
+    known = [(bound.side, bound.value) for bound in bounds]
+    marks += [
+        Mark(one.value, "├" if one.side == "lower" else "┤", f"exact {one.side} bound", near=False)
+        for one in result.exact
+        if (one.side, one.value) not in known
+    ]
+    marks += [Mark(one.estimate, "●", "estimate") for one in bounds[:1]]
+    if verdict is not None and verdict.threshold is not None:
+        marks.append(Mark(verdict.threshold, "┃", "threshold"))
+    if not about_gain:
+        marks.append(Mark(summary.return_mean, "◆", "behaviour policy"))
+        if result.true_value is not None:
+            marks.append(Mark(result.true_value, "★", "true value"))
+    elif verdict is not None and verdict.threshold != 0:
+        marks.append(Mark(0.0, "◆", "behaviour policy"))
+    finite = [mark for mark in marks if math.isfinite(mark.value)]
+    return [Mark(mark.value, mark.sign, f"{mark.label} {short(mark.value)}", mark.near) for mark in finite]
+
+
+def _labelled(label: str, words: str) -> Text:
+    return Text.assemble((f"{label}: ", "bold"), visible(words))
