@@ -16,7 +16,7 @@ from scipy import integrate, stats
 import tightrope
 from tests.laws.laws import SAMPLING as ESTIMATORS
 from tests.laws.laws import logs
-from tests.oracle import Episode, mdps
+from tests.oracle import SLOW, Episode, mdps
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
 from tightrope.bounds import (
@@ -412,14 +412,35 @@ def test_every_pair(estimator, method):
         return
     lower, upper = (call(ORDINARY, **pair, **OPTIONS) for call in (tightrope.lower_bound, tightrope.upper_bound))
     assert np.isfinite([lower.value, upper.value]).all()
-    assert lower.value <= lower.estimate
-    assert upper.estimate <= upper.value
+    for bound, anchor, sign in ((lower, "low", 1), (upper, "high", -1)):  # each lies on its side of what it counts from
+        own = tightrope.statistic(
+            ORDINARY, estimator=tightrope.estimators.estimator(estimator).anchored(anchor)
+        ).estimate
+        assert sign * bound.value <= sign * own
     assert lower.guarantee == upper.guarantee == ("exact" if method in EXACT else "approximate")
     # An interval is its two sides at half the error each, so it is wider than either.
     both = tightrope.interval(ORDINARY, **pair, **OPTIONS)
     assert both.lower.value <= lower.value <= upper.value <= both.upper.value
     side = tightrope.lower_bound(ORDINARY, **pair, **OPTIONS, confidence=0.975)
     assert both.lower.value == side.value
+
+
+@pytest.mark.parametrize(("estimator", "method"), [pair for pair in PAIRS if valid(*pair)])
+def test_one_estimate_is_shown(estimator, method):
+    """The same for every bound of an estimator and on both sides, whatever they count from."""
+    pair = {"estimator": estimator, "method": method}
+    bounds = [call(ORDINARY, **pair, **OPTIONS) for call in (tightrope.lower_bound, tightrope.upper_bound)]
+    shown = tightrope.estimate(ORDINARY, estimator=estimator)
+    assert [bound.estimate for bound in bounds] == [shown, shown]
+    assert bounds[0].standard_error == bounds[1].standard_error
+
+
+@pytest.mark.parametrize(("estimator", "slow"), [("is", SLOW["is"]), ("pdis", SLOW["pdis"])])
+def test_the_estimate_shown_is_the_textbook_one(estimator, slow):
+    """Counted from nowhere, though a range is declared."""
+    weights = [1.0] * len(EPISODES)
+    expected = slow(EPISODES, MDP.discount, MDP.horizon, weights)
+    assert tightrope.estimate(ORDINARY, estimator=estimator) == pytest.approx(expected, rel=1e-12)
 
 
 def mirrored(data):

@@ -150,8 +150,10 @@ def test_strict_holds_for_gains_too():
 def test_an_estimate_beyond_the_range_is_told():
     """Two episodes of ratio 3 that earned 1 of 1: the unweighted mean is 3, which no candidate can earn."""
     data = logs([Episode([1.0], [0.25], [0.75], True)] * 2, horizon=1, reward_range=(0.0, 1.0))
-    told = tightrope.lower_bound(data, estimator="is", method="betting").warnings
-    assert [one.code for one in told].count("impossible-estimate") == 1
+    bound = tightrope.lower_bound(data, estimator="is", method="betting")
+    assert [one.code for one in bound.warnings].count("impossible-estimate") == 1
+    assert bound.estimate == tightrope.estimate(data, estimator="is") == 1.0
+    assert "IS gives 3, outside the possible 0 to 1" in str(bound)
     within = logs([Episode([1.0], [0.25], [0.25], True)] * 2, horizon=1, reward_range=(0.0, 1.0))
     told = tightrope.lower_bound(within, estimator="is", method="betting").warnings
     assert not coded(told, "impossible-estimate")

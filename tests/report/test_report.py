@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 import tightrope
 from tests.reports import MAKERS, report_of
 from tightrope import TightropeError
-from tightrope.base.records import Details, Provenance, Verdict
+from tightrope.base.closer import Details
+from tightrope.base.records import Provenance, Verdict
 from tightrope.base.warnings import Caution
 from tightrope.cli import BAD_INPUT, NO_ANSWER, app
 from tightrope.domains import small
@@ -99,7 +100,10 @@ def test_a_gain_is_said_with_its_bounds():
     assert "Threshold of the gain 0 " in told
     console = Console(file=io.StringIO(), width=200)
     console.print(result)
-    assert "Gain over the behaviour policy, on the same resamples: ≥" in console.file.getvalue()
+    lower, upper = result.believed_gains
+    assert f"lower bound {short(lower.value)}" in console.file.getvalue()
+    assert f"upper bound {short(upper.value)}" in console.file.getvalue()
+    assert "on the behaviour policy is above 0 (approximate)" in console.file.getvalue().splitlines()[0]
 
 
 def test_data_cannot_write_into_the_page():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tightrope.base.closer import Details, Rehearsal
 from tightrope.base.errors import visible
 from tightrope.base.plain import Record
 from tightrope.base.warnings import Caution
@@ -53,14 +54,14 @@ class Bound(Record):
         sign = "≥" if self.side == "lower" else "≤"
         text = (
             f"{self.about} {sign} {self.value:.6g} with confidence {self.confidence:g} ({self.guarantee}; "
-            f"{self.estimator.upper()}, {self.method}; estimate {self.estimate:.6g}{estimated_behavior(self)})"
+            f"{self.estimator.upper()}, {self.method}; estimate {self.estimate:.6g}{self.behavior_note})"
         )
         return visible("\n".join([text, *(f"  ! {warning}" for warning in self.warnings)]))
 
-
-def estimated_behavior(bound: Bound) -> str:
-    """A note for bounds that rest on an estimated behaviour policy; empty for others."""
-    return "" if bound.behavior is None else f"; behaviour policy estimated ({bound.behavior})"
+    @property
+    def behavior_note(self) -> str:
+        """That it rests on an estimated behaviour policy; empty where it does not."""
+        return "" if self.behavior is None else f"; behaviour policy estimated ({self.behavior})"
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Interval(Record):
         low, high = self.lower, self.upper
         text = (
             f"{low.value:.6g} ≤ {low.about} ≤ {high.value:.6g} with confidence {self.confidence:g} ({low.guarantee}; "
-            f"{low.estimator.upper()}, {low.method}{estimated_behavior(low)})"
+            f"{low.estimator.upper()}, {low.method}{low.behavior_note})"
         )
         warnings = dict.fromkeys((*low.warnings, *high.warnings))
         return visible("\n".join([text, *(f"  ! {warning}" for warning in warnings)]))
@@ -225,40 +226,6 @@ class Verdict(Record):
     threshold: float | None = None
     about: About = "value"
     change: str = ""  # what would change the answer
-
-
-@dataclass(frozen=True)
-class Influence(Record):
-    """The influence of one episode on an estimate."""
-
-    episode: str
-    share: float | None  # of the final importance weights; None: the estimator does not use them
-    episode_return: float
-    influence: float  # what it adds to the estimate, to first order
-    without: float  # the estimate without it; NaN where nothing is left
-
-
-@dataclass(frozen=True)
-class Details(Record):
-    """More about one bound: the believed one, or the first one if none is believed."""
-
-    bound: int  # which of the bounds
-    edges: tuple[float, ...] = ()  # of the bins of its estimator's replicates, one more than counts
-    counts: tuple[int, ...] = ()
-    n_beyond: int = 0  # replicates far outside the bins
-    n_undefined: int = 0
-    influential: tuple[Influence, ...] = ()  # the largest first
-
-
-@dataclass(frozen=True)
-class Rehearsal(Record):
-    """How often one bound was wrong on logs that were simulated from a model of the logs at hand."""
-
-    estimator: str
-    method: str
-    side: Side
-    errors: int
-    trials: int
 
 
 @dataclass(frozen=True)

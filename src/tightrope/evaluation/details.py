@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tightrope.base.closer import Details, Influence
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import TightropeError, failing, visible
 from tightrope.base.problem import Problem
-from tightrope.base.records import Bound, Details, Influence
+from tightrope.base.records import Bound
 from tightrope.evaluation.case import Answer, Case
 
 BINS = 40

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from tightrope.base.closer import Rehearsal
 from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
-from tightrope.base.records import Rehearsal
 from tightrope.bounds.rehearsal.bound import Stage
 from tightrope.bounds.rehearsal.worlds import worlds
 from tightrope.evaluation.case import Answer, Case, Pair

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from tightrope.base.records import Bound, Overlap, Side, estimated_behavior
+from tightrope.base.records import Bound, Overlap, Side
 from tightrope.base.warnings import coded
 
 FEWEST = 50  # episodes below which approximations err too often at their own level, and rehearsals do not help
@@ -153,7 +153,7 @@ def pair(bound: Bound) -> str:
 
 def value(bound: Bound) -> str:
     """What a bound says, with its level and guarantee."""
-    level = f"{bound.confidence:.4g}, {bound.guarantee}{estimated_behavior(bound)}"
+    level = f"{bound.confidence:.4g}, {bound.guarantee}{bound.behavior_note}"
     return f"{inequality(bound)} ({level})"
 
 

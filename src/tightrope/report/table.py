@@ -52,9 +52,7 @@ def _chosen(evaluation: Evaluation) -> tuple[Bound, ...]:
     first: dict[str, str] = {}
     for bound in sorted(evaluation.bounds, key=lambda bound: _preference(bound.method)):
         first.setdefault(bound.estimator, bound.method)
-    kept = {(bound.estimator, bound.method) for bound in (*evaluation.believed, *evaluation.exact)}
-    taken = {estimator for estimator, _ in kept}
-    kept |= {pair for pair in first.items() if pair[0] not in taken}
+    kept = {(bound.estimator, bound.method) for bound in (*evaluation.believed, *evaluation.exact)} | set(first.items())
     return tuple(bound for bound in evaluation.bounds if (bound.estimator, bound.method) in kept)
 
 

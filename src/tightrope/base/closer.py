@@ -1,0 +1,42 @@
+"""Records of a closer look at bounds: which episodes carry one, and how they fare on simulated logs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tightrope.base.plain import Record
+
+
+@dataclass(frozen=True)
+class Influence(Record):
+    """The influence of one episode on an estimate."""
+
+    episode: str
+    share: float | None  # of the final importance weights; None: the estimator does not use them
+    episode_return: float
+    influence: float  # what it adds to the estimate, to first order
+    without: float  # the estimate without it; NaN where nothing is left
+
+
+@dataclass(frozen=True)
+class Details(Record):
+    """More about one bound: the believed one, or the first one if none is believed."""
+
+    bound: int  # which of the bounds
+    edges: tuple[float, ...] = ()  # of the bins of its estimator's replicates, one more than counts
+    counts: tuple[int, ...] = ()
+    n_beyond: int = 0  # replicates far outside the bins
+    n_undefined: int = 0
+    influential: tuple[Influence, ...] = ()  # the largest first
+
+
+@dataclass(frozen=True)
+class Rehearsal(Record):
+    """How often one bound was wrong on logs that were simulated from a model of the logs at hand."""
+
+    estimator: str
+    method: str
+    side: Literal["lower", "upper"]
+    errors: int
+    trials: int
