@@ -23,7 +23,7 @@ from tightrope.estimators import Estimator
 from tightrope.estimators import estimator as find_estimator
 from tightrope.estimators.gain import gain
 from tightrope.evaluation.case import Case
-from tightrope.evaluation.sentences import FEWEST, Recommendation, Use, advice, flaw, for_sides, no_answer
+from tightrope.evaluation.sentences import FEWEST, Recommendation, Use, advice, flaw, for_sides, information, no_answer
 from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.work import answers_of
 from tightrope.models import Model, has_tabular
@@ -113,12 +113,16 @@ class Question:
             if chosen.bound is None or flaw(chosen.bound) is not None:
                 texts.append(no_answer(chosen, self.overlap, estimated=self.problem.behavior is not None))
                 continue
-            texts.append(advice(chosen, exact.bound, self.overlap, self.problem.dataset.n_trajectories))
+            texts.append(advice(chosen, exact.bound))
             texts[-1] += self._hint(chosen, side) if about == "value" else ""
             if chosen.bound not in bounds:
                 bounds.append(chosen.bound)
             places.append(bounds.index(chosen.bound))
-        return Use(for_sides(sides, texts), tuple(places), tuple(proven))
+        text = for_sides(sides, texts)
+        if places and not coded(self.overlap.warnings, "no-overlap"):
+            worth = information(self.overlap, self.problem.dataset.n_trajectories)
+            text += f"{chr(10) if len(sides) > 1 else ' '}{worth}."
+        return Use(text, tuple(places), tuple(proven))
 
     def answer(self, side: Side, about: About = "value", known: Sequence[Bound] = ()) -> Recommendation:
         """What the rule recommends; where the weighted logs say nothing, the model's bound, if it may be right.

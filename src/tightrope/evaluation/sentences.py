@@ -104,7 +104,7 @@ def _remedy(overlap: Overlap) -> str:
     return TRY_ACTIONS if coded(overlap.warnings, "no-overlap") else CLOSER
 
 
-def advice(recommendation: Recommendation, exact: Bound | None, overlap: Overlap, n: int) -> str:
+def advice(recommendation: Recommendation, exact: Bound | None) -> str:
     """What to use, in words."""
     bound, parts = recommendation.bound, recommendation.parts
     assert bound is not None
@@ -119,8 +119,6 @@ def advice(recommendation: Recommendation, exact: Bound | None, overlap: Overlap
         )
     if recommendation.why:
         lines.append(f"It is no first choice: {recommendation.why}.")
-    if not coded(overlap.warnings, "no-overlap"):
-        lines.append(f"{information(overlap, n)}.")
     if exact is not None and bound.guarantee != "exact":
         lines.append(_beside(exact))
     return " ".join(lines)

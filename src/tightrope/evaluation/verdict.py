@@ -115,10 +115,11 @@ def _more_logs(believed: Sequence[Bound], threshold: float | None) -> str:
     least, middle, most = (max(0.0, one - bound.n_trajectories) for one in needed)
     if not (math.isfinite(middle) and middle > 0 and middle < MOST):
         return ways
-    range_ = f"{_rounded(least)} to {_rounded(most)}" if most < MOST else f"{_rounded(least)} or more"
+    start = "up to" if least == 0 else f"{_rounded(least)} to"
+    between = f"{start} {_rounded(most)}" if most < MOST else f"{_rounded(least)} or more"
     answer = "yes" if above else "no"
     return (
-        f"About {_rounded(middle)} more episodes like these ({range_}) would settle it with a {answer}, if the "
+        f"About {_rounded(middle)} more episodes like these ({between}) would settle it with a {answer}, if the "
         f"candidate is as it looks now. {ways}"
     )
 

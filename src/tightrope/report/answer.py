@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tightrope.base.errors import visible
 from tightrope.base.records import Bound, Evaluation
-from tightrope.report.line import Mark, number_line
+from tightrope.report.ruler import Mark, number_line
 from tightrope.report.scale import short
 
 STYLES = {"yes": "bold green", "no": "bold red", "cannot tell": "bold yellow", "broken": "bold red"}

@@ -7,8 +7,7 @@ from itertools import product
 from string import ascii_lowercase
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.measure import Measurement
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -17,9 +16,9 @@ from tightrope.base.warnings import Caution, codes_of
 from tightrope.bounds import METHODS
 from tightrope.bounds.base import LAST
 from tightrope.report.answer import Answer, text
+from tightrope.report.rows import Rows
 
 NUMBERS = ("estimate", "lower", "upper", "rehearsal")
-WIDE = 10_000  # columns: a table that is measured must not be squeezed
 
 
 def evaluation_table(evaluation: Evaluation, *, everything: bool = False) -> Group:
@@ -27,7 +26,9 @@ def evaluation_table(evaluation: Evaluation, *, everything: bool = False) -> Gro
     shown = evaluation.bounds if everything else _chosen(evaluation)
     marks = dict(zip(codes_of(one for bound in shown for one in bound.warnings), _letters(), strict=False))
     parts: list[RenderableType] = [Answer(evaluation), text(""), text(_title(evaluation, shown), style="italic")]
-    parts.append(Rows(_header(evaluation, shown), _rows(evaluation, shown, marks)))
+    parts.append(
+        Rows(_header(evaluation, shown), _rows(evaluation, shown, marks), NUMBERS, names=3, style="bold green")
+    )
     parts += _legend(shown, marks)
     if everything and evaluation.skipped:
         parts.append(_skipped(evaluation.skipped))
@@ -100,30 +101,6 @@ def _rows(evaluation: Evaluation, shown: Sequence[Bound], marks: dict[str, str])
             cells.append(" ".join(marks[code] for code in codes_of(one for bound in bounds for one in bound.warnings)))
         rows.append(cells)
     return rows
-
-
-class Rows:
-    """A table where it fits, else one block for each row: numbers are never cut."""
-
-    def __init__(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        self.header, self.rows = header, rows
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """As a table, or as blocks."""
-        table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        for name in self.header:
-            table.add_column(name, justify="right" if name in NUMBERS else "left", no_wrap=True)
-        for row in self.rows:
-            table.add_row(*map(text, row), style="bold green" if row[0] else None)
-        if Measurement.get(console, options.update(width=WIDE), table).minimum <= options.max_width:
-            yield table
-            return
-        for row in self.rows:
-            named = dict(zip(self.header, row, strict=True))
-            sign = named.pop("") or " "
-            title = f"{sign} {named.pop('estimator')}, {named.pop('method')} ({named.pop('guarantee')})"
-            yield text(title, style="bold green" if sign != " " else "bold")
-            yield text("\n".join(f"    {name} {cell}" for name, cell in named.items() if cell))
 
 
 def _letters() -> Iterator[str]:

@@ -9,8 +9,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from tightrope.report.rows import Rows
 from tightrope.studies.claims import Finding
 from tightrope.studies.summary import Line, Mean, Results
+
+NUMBERS = ("wrong", "95 % interval", "mean", "warned")
 
 
 def study_table(results: Results, lines: Sequence[Line]) -> Group:
@@ -20,19 +23,23 @@ def study_table(results: Results, lines: Sequence[Line]) -> Group:
     rollouts = results.configuration["domain"].get("truth_rollouts")
     known = "exact" if error == 0 and rollouts is None else f"± {error:.2g}, its standard error; wrong is beyond two"
     known += f"; by {rollouts} roll-outs" if rollouts else ""
-    table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in ("n", "method"):
-        table.add_column(name, no_wrap=True)
-    for name in ("wrong", "95 % interval", "mean", "warned"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for line in lines:
-        over = line.error_low > nominal
-        table.add_row(*_cells(line), style="bold red" if over else None)
+    rows = [["!" if line.error_low > nominal else "", *_cells(line)] for line in lines]
     return Group(
+        Text(_answer(lines, nominal), style="bold"),
         Text(f"{results.configuration['domain']['name']}: the candidate is worth {truth:.6g} ({known})."),
-        table,
+        Rows(["", "n", "method", *NUMBERS], rows, NUMBERS, names=2, style="bold red"),
         *_notes(lines, nominal),
     )
+
+
+def _answer(lines: Sequence[Line], nominal: float) -> str:
+    """In one sentence: which bounds err more often than they say, beyond doubt."""
+    over = [line for line in lines if line.error_low > nominal]
+    few = min((line.trials for line in lines), default=0)
+    if not over:
+        return f"No bound erred beyond doubt in more than {nominal:.1%} of the data sets (at least {few} each)."
+    names = dict.fromkeys(f"{line.method} (n = {line.n})" for line in over)
+    return f"These erred beyond doubt in more than {nominal:.1%} of the data sets: {', '.join(names)}."
 
 
 def _cells(line: Line) -> list[str]:
@@ -51,10 +58,10 @@ def _mean(mean: Mean) -> str:
 
 def _notes(lines: Sequence[Line], nominal: float) -> list[Text]:
     notes = [
-        f"Wrong: beyond the true value; exact bounds promise at most {nominal:.1%}, approximate ones aim at it. Red: "
-        "above that beyond doubt. Means are ± 95 %; where bounds are infinite, of the finite ones. The mean of valid "
-        "bounds only, which leaves a bound's errors out, flatters those that err. advice/believed is the bound that "
-        "evaluate says to believe; infinite where it says that the data cannot answer."
+        f"Wrong: beyond the true value; exact bounds promise at most {nominal:.1%}, approximate ones aim at it. "
+        "! means above that beyond doubt. Means are ± 95 %; where bounds are infinite, of the finite ones. The mean of "
+        "valid bounds only, which leaves a bound's errors out, flatters those that err. advice/believed is the bound "
+        "that evaluate says to believe; infinite where it says that the data cannot answer."
     ]
     reasons: dict[str, list[str]] = {}
     for line in lines:
