@@ -312,3 +312,16 @@ def test_wrong_probabilities_are_named_and_nothing_else_is_advised(walked):
             assert "check the behaviour probabilities" in text
             assert "reward_range" not in text
             assert sentences.CLOSER not in text
+
+
+def test_what_is_believed_or_called_exact_says_something(walked):
+    results, _, _ = walked
+    seen = 0
+    for name, _, result in results:
+        for one in (*result.believed, *result.believed_gains, *result.exact):
+            assert not coded(one.warnings, "vacuous", "mean-ratio"), f"{name}: {one}"
+        for pair in re.findall(r"Exact, at any number of episodes: ([A-Z]+ with [a-z]+): value", result.advice):
+            named = [one for one in result.bounds if sentences.pair(one) == pair]
+            assert [one for one in named if one.guarantee == "exact" and not coded(one.warnings, "vacuous")], name
+            seen += 1
+    assert seen
