@@ -9,6 +9,8 @@ import tokenize
 from collections.abc import Iterator
 from typing import Any
 
+from docutils.nodes import SkipNode
+
 import tightrope
 
 project = "tightrope"
@@ -19,8 +21,12 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"tightrope {release}"
 html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["tightrope.css"]
 html_show_copyright = False
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
+html_math_renderer = "mathml"  # in the page itself: nothing is fetched to show it
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 add_module_names = False
@@ -35,6 +41,26 @@ def setup(app: Any) -> None:
     """Hook in what is ours."""
     app.connect("source-read", _add_commands)
     app.connect("autodoc-process-docstring", _docstring)
+    app.add_html_math_renderer(
+        "mathml", (_inline_formula, None), (_displayed_formula, None)
+    )
+
+
+def _inline_formula(visitor: Any, node: Any) -> None:
+    visitor.body.append(_mathml(node.astext(), "inline"))
+    raise SkipNode
+
+
+def _displayed_formula(visitor: Any, node: Any) -> None:
+    formula = _mathml(node.astext(), "block")
+    visitor.body.append(f'<div class="math">{formula}</div>\n')
+    raise SkipNode
+
+
+def _mathml(formula: str, display: str) -> str:
+    from latex2mathml.converter import convert
+
+    return str(convert(formula, display=display))
 
 
 def _add_commands(app: Any, name: str, source: list[str]) -> None:
