@@ -3,9 +3,9 @@
 A fence of python is run, in one namespace a page; the fence of text right after it
 holds what it printed. A fence of console holds commands after a dollar sign, each
 followed by its output. ``python docs/refresh.py`` rewrites the outputs (of the pages
-named, or of all), and ``tests/docs/test_documentation.py`` fails where a page is not
-true. The table of warnings in the guide is written from the registry of their codes.
-Pictures that examples save are kept by ``docs/pictures.py``.
+or folders named, or of all), and ``tests/docs/test_documentation.py`` fails where a
+page is not true. The table of warnings in the guide is written from the registry of
+their codes. Pictures that examples save are kept by ``docs/pictures.py``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CONSOLE = r"^```console\n(?P<commands>.*?)^```\n"
 METHODS = DOCS / "guide" / "methods.md"  # has the table of warnings
 TABLE = re.compile(r"^\| code \|.*\n(?:\|.*\n)*", re.MULTILINE)
 EXAMPLE = re.compile(f"{PYTHON}|{CONSOLE}", re.DOTALL | re.MULTILINE)
-FOLDERS = (DOCS / "guide", DOCS / "tutorials")
+FOLDERS = (DOCS / "guide", DOCS / "tutorials", DOCS / "reference")
 PAGES = tuple(
     page
     for page in (
@@ -146,7 +146,7 @@ def _cart_pole() -> None:
 def main(chosen: list[str]) -> None:
     """Rewrite the outputs of the pages named, or of all."""
     for page in (*PAGES, METHODS):
-        if chosen and page.stem not in chosen:
+        if chosen and not {page.stem, page.parent.name} & set(chosen):
             continue
         before = page.read_text(encoding="utf-8")
         after = with_warnings(before) if page == METHODS else refreshed(page)

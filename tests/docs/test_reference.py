@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
 import re
 
 import pytest
 
-from tests.docs.test_documentation import DOCS
+import tightrope
+from tests.docs.test_documentation import DOCS, load
 from tightrope.bounds import METHODS, PROCESS_METHODS
 from tightrope.estimators import ESTIMATORS
 
@@ -41,3 +44,36 @@ def test_the_glossary_is_in_order_and_explains_the_words_of_results():
         "Episode, Behaviour policy, Candidate, Importance ratio, Effective sample size, Exact, Approximate, Believed"
     )
     assert set(f"{asked}, Recommended, Rehearsal".split(", ")) <= set(words)
+
+
+conf = load(DOCS / "conf.py")
+SMALL_PRINT = {"MountainCar", "CliffWorld"}  # numbers of the process, whose names say what they are
+
+
+def explained(item):
+    """The names that the reference explains: in the docstring, by a comment at the field, or by another function."""
+    text = "\n".join(conf.with_keywords(item, (inspect.getdoc(item) or "").splitlines()))
+    fields = conf.field_comments(item) if isinstance(item, type) else {}
+    return {*re.findall(r"\w+", text), *fields}
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "reference").glob("*.md")), ids=lambda page: page.stem)
+def test_every_parameter_in_the_reference_is_explained(page):
+    missing = {}
+    for name in re.findall(r"\.\. auto(?:function|class):: (tightrope[\w.]*)$", page.read_text(), re.MULTILINE):
+        module, _, last = name.rpartition(".")
+        item = getattr(pkgutil.resolve_name(module), last)
+        if last in SMALL_PRINT or getattr(item, "_is_protocol", False):
+            continue
+        takes = set(inspect.signature(item).parameters) - explained(item) - {"self", "args", "kwargs", "_fields"}
+        missing |= {name: takes} if takes else {}
+    assert missing == {}
+
+
+def test_shared_keywords_are_copied_once_and_only_those_that_are_taken():
+    lines = conf.with_keywords(tightrope.interval, inspect.getdoc(tightrope.interval).splitlines())
+    listed = [line for line in lines if line.startswith("- ``")]
+    assert len(listed) == len(set(listed)) >= 12
+    assert sum("``n_resamples``" in line for line in listed) == 1
+    assert lines.index(listed[-1]) < next(k for k, line in enumerate(lines) if ">>>" in line)
+    assert conf.with_keywords(tightrope.read, ["Words."]) == ["Words."]
