@@ -33,7 +33,7 @@ DRAWN = {
     "tether": "tether_picture.py",
     "rehearsal": "rehearsal_picture.py",
 }
-WIDE, HIGH, SCALE, COLORS, FRAME = 860, 800, 1.5, 200, "#cdd2d9"
+WIDE, SCALE, COLORS, FRAME = 860, 1.5, 200, "#cdd2d9"
 NOTEBOOK = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; padding: 18px 24px; background: #fff;
        font: 14px system-ui, "DejaVu Sans", sans-serif; }}
@@ -54,6 +54,8 @@ def figures(page: Path) -> None:
     """Run a page's examples, and keep the figures that they save."""
     mpl.rcParams["svg.hashsalt"] = "tightrope"
     mpl.rcParams["svg.fonttype"] = "none"
+    mpl.rcParams["figure.constrained_layout.w_pad"] = 0.12  # inches, as h_pad
+    mpl.rcParams["figure.constrained_layout.h_pad"] = 0.12
     with tempfile.TemporaryDirectory() as folder:
         refresh()["refreshed"](page, keep=Path(folder))
         for file in sorted(Path(folder).glob("*.svg")):
@@ -67,7 +69,8 @@ def report() -> None:
     """The first screen of the report that the README's example writes."""
     with tempfile.TemporaryDirectory() as folder:
         refresh()["refreshed"](DOCS.parent / "README.md", keep=Path(folder))
-        photograph((Path(folder) / "report.html").read_text(encoding="utf-8"), "report")
+        html = (Path(folder) / "report.html").read_text(encoding="utf-8")
+        photograph(html, "report", 640)
 
 
 def notebook() -> None:
@@ -77,10 +80,10 @@ def notebook() -> None:
     names: dict[str, Any] = {}
     exec(code, names)
     output = names["result"]._repr_html_()
-    photograph(NOTEBOOK.format(code=code.strip(), output=output), "notebook")
+    photograph(NOTEBOOK.format(code=code.strip(), output=output), "notebook", 820)
 
 
-def photograph(html: str, name: str) -> None:
+def photograph(html: str, name: str, high: int) -> None:
     """A small PNG of the top of a page."""
     from PIL import Image, ImageOps
     from playwright.sync_api import sync_playwright
@@ -94,10 +97,10 @@ def photograph(html: str, name: str) -> None:
             executable_path=found, args=["--no-sandbox"]
         )
         page = browser.new_page(
-            viewport={"width": WIDE, "height": HIGH}, device_scale_factor=SCALE
+            viewport={"width": WIDE, "height": high}, device_scale_factor=SCALE
         )
         page.set_content(html)
-        height = min(HIGH, page.evaluate("document.documentElement.scrollHeight"))
+        height = min(high, page.evaluate("document.documentElement.scrollHeight"))
         picture = page.screenshot(
             clip={"x": 0, "y": 0, "width": WIDE, "height": height}
         )

@@ -28,8 +28,8 @@ from tightrope.evaluation.recommend import FEWEST, Part, Rule, rules
 
 PICTURE = Path(__file__).parent / "pictures" / "tree.svg"
 
-WIDTH, MARGIN, TOP = 960, 16, 66
-LEFT, RIGHT = 408, 450  # widths of the questions and of the answers
+WIDTH, MARGIN, TOP = 832, 16, 66
+LEFT, RIGHT = 340, 408  # widths of the questions and of the answers
 LINE, PAD, GAP = 21, 15, 26
 
 STYLE = """
@@ -114,7 +114,7 @@ EXACT = "Must the bound be exact?"
 NONE = "Are there no importance ratios?"
 LITTLE = "Almost no overlap, and no floor?"
 ESTIMATED = "Is the behaviour policy estimated?"
-OPEN = "Is the lowest possible reward not declared?"
+OPEN = "Is no lowest reward declared?"
 FEW = f"Are there fewer than {FEWEST} episodes?"
 TABLE = "Can states and actions be counted?"
 LAST = "Otherwise"
@@ -208,11 +208,11 @@ def lines_of(question: Question) -> Iterator[tuple[str, str]]:
     found = question.facts.rules()
     for place, text in enumerate(in_order(found)):
         style = "bound first" if place == 0 else "bound"
-        for line in wrap(text, 44 if place == 0 else 50):
+        for line in wrap(text, 44 if place == 0 else 52):
             yield line, style
     reasons = [why for why in dict.fromkeys(rule.why for rule in found) if why]
     for note in (*(f"No first choice: {why}." for why in reasons), *question.notes):
-        for line in wrap(note, 56):
+        for line in wrap(note, 50, break_on_hyphens=False):
             yield line, "note"
 
 
@@ -222,7 +222,7 @@ def draw() -> str:
     top = TOP
     for number, question in enumerate(QUESTIONS):
         lines = list(lines_of(question))
-        means = wrap(question.means, 50)
+        means = wrap(question.means, 41, break_on_hyphens=False)
         height = max(2 * PAD + LINE * (1 + len(means)), 2 * PAD + LINE * len(lines))
         height -= 6
         last = question.asked == LAST
@@ -233,11 +233,12 @@ def draw() -> str:
             top += GAP
     foot = (
         "The first bound of a box that can be computed is used; nothing here looks at "
-        "a reward. Where states and actions",
-        "cannot be counted, WDR is left out. Where they can, and the bound says "
-        f"nothing, MB with percentile stands in (from {FEWEST}",
-        "episodes on, unless something speaks against the model). Otherwise these logs "
-        "cannot answer.",
+        "a reward.",
+        "Where states and actions cannot be counted, WDR is left out. Where they can, "
+        "and the bound says",
+        f"nothing, MB with percentile stands in (from {FEWEST} episodes on, unless "
+        "something speaks against",
+        "the model). Otherwise these logs cannot answer.",
     )
     body += [
         f'<text x="{MARGIN}" y="{top + 30 + 20 * place}">{escape(line)}</text>'
@@ -298,7 +299,7 @@ def _row(
     )
     if not last:
         yield (
-            f'<text class="word" x="{MARGIN + LEFT + 34}" y="{level - 8:g}">yes</text>'
+            f'<text class="word" x="{MARGIN + LEFT + 12}" y="{level - 8:g}">yes</text>'
         )
     yield _box(
         x, top, RIGHT, height, "answer exact" if question.asked == EXACT else "answer"

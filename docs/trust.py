@@ -21,7 +21,7 @@ START, END = "<!-- recommended -->", "<!-- end -->"
 PICTURES = DOCS / "pictures"
 NOMINAL = 5.0  # percent
 
-WIDTH, LEFT, RIGHT, TOP, ROW = 920, 190, 24, 92, 26
+WIDTH, LEFT, RIGHT, TOP, ROW = 810, 186, 24, 92, 26
 STYLE = """
   svg { --page: #fbfaf7; --line: #d9dde2; --text: #1d232b; --soft: #55606d;
         --good: #1f63b5; --bad: #b4230a; --nominal: #1d232b; }
