@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 D3RLPY := .venv-d3rlpy
 
-.PHONY: demo test quick test-d3rlpy check browser mutants coverage reproduce bias bench fuzz docs package clean
+.PHONY: demo test quick test-d3rlpy check browser mutants coverage reproduce bias bench fuzz docs pictures package clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
@@ -88,6 +88,10 @@ package: $(VENV)/.installed
 		build/empty/bin/python -m pip install --quiet --disable-pip-version-check "$$file" && \
 		(cd build/empty && bin/tightrope --version && bin/tightrope demo) || exit 1; \
 	done
+
+# Every picture of the documentation anew; the browser takes photographs of the report and of a notebook.
+pictures: $(VENV)/.dev browser
+	$(BIN)/python docs/pictures.py
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("tightrope needs Python 3.11 or later: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'

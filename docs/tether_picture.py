@@ -80,12 +80,12 @@ def main() -> None:
     truth = x_of(problem.true_value - floor)
     height = TOP + 3 * ROW + 34
     style = """
-    text { font: 13px system-ui, sans-serif; fill: #333 } .name { font-weight: 600; font-size: 15px }
+    .page { fill: #fbfaf7 } text { font: 13px system-ui, sans-serif; fill: #333 } .name { font-weight: 600; font-size: 15px }
     .about, .told { fill: #666; font-size: 12px } .axis { stroke: #bbb } .dot { fill: #2a6fb0; fill-opacity: .45 }
     .mean { stroke: #333; stroke-width: 2 } .tether { stroke: #c2410c; stroke-width: 2; stroke-dasharray: 5 3 }
     .truth { stroke: #15803d; stroke-width: 1.5 }
     @media (prefers-color-scheme: dark) {
-      text { fill: #ddd } .about, .told { fill: #aaa } .axis { stroke: #555 } .dot { fill: #7db8ea }
+      .page { fill: #15191f } text { fill: #ddd } .about, .told { fill: #aaa } .axis { stroke: #555 } .dot { fill: #7db8ea }
       .mean { stroke: #eee } .tether { stroke: #fb923c } .truth { stroke: #4ade80 }
     }"""
     head = (
@@ -93,7 +93,8 @@ def main() -> None:
         'aria-label="Values of 200 episodes without a tether, on one, and on an endless one">'
     )
     body = [
-        head, f"<style>{style}</style>", '<text class="name" x="16" y="26">One value per logged episode, counted from '
+        head, f"<style>{style}</style>", f'<rect class="page" width="{WIDTH}" height="{height}" rx="10"/>',
+        '<text class="name" x="16" y="26">One value per logged episode, counted from '
         "the lowest possible return</text>", *rows,
         f'<path class="truth" d="M{truth:.1f} {TOP} V{height - 30}"/>',
         f'<text class="told" x="{truth + 5:.1f}" y="{height - 14}">true value</text>', "</svg>",

@@ -62,6 +62,13 @@ def statistic(
 
     Weights of one give the point estimate. The value is NaN where the estimator is undefined.
 
+    - ``dataset``: the logs, from ``read``.
+    - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
+    - ``estimator``: a name, or an object of ``tightrope.estimators``.
+    - ``model``: of an estimator given by name: "auto", "tabular", "linear", "polynomial" or an object.
+    - ``behavior``: "logged", or how to estimate the behaviour policy, as for ``lower_bound``.
+    - ``max_step_ratio``: a number that no action's ratio exceeds at any step; tdr uses it.
+
     >>> import numpy as np, tightrope
     >>> from tightrope.domains import small
     >>> walker = small("walker")
@@ -88,6 +95,13 @@ def estimate(
     """The point estimate of the candidate's value, without a bound: it may be far too high.
 
     It is the textbook estimate; one that lies outside what is possible becomes the nearest that is possible.
+
+    - ``dataset``: the logs, from ``read``.
+    - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
+    - ``estimator``: a name, or an object of ``tightrope.estimators``.
+    - ``model``: of an estimator given by name: "auto", "tabular", "linear", "polynomial" or an object.
+    - ``behavior``: "logged", or how to estimate the behaviour policy, as for ``lower_bound``.
+    - ``max_step_ratio``: a number that no action's ratio exceeds at any step; tdr uses it.
 
     >>> import numpy as np, tightrope
     >>> from tightrope.domains import small
@@ -122,6 +136,7 @@ def lower_bound(
 ) -> Bound:
     """A number that the candidate's true value exceeds with the given confidence.
 
+    - ``dataset``: the logs, from ``read``.
     - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
     - ``estimator``, ``method``: a name or an object; ``tightrope.estimators`` and ``tightrope.bounds`` list them.
       Without both it is the recommended bound, as ``evaluate`` has it.
@@ -248,6 +263,8 @@ def evaluate(
 ) -> Evaluation:
     """Compute every valid bound for every estimator on the same resamples, and say which bound to believe.
 
+    - ``dataset``: the logs, from ``read``.
+    - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
     - ``estimators``, ``methods``: names or objects; None takes all estimators, and percentile, bca, studentized and
       betting. A pair that cannot be computed is listed in ``skipped`` with the reason.
     - ``model``: "auto" is tabular where states and actions are discrete.
@@ -353,7 +370,9 @@ def _advising(function: Callable[P, Evaluation]) -> Callable[P, Advice]:
     """A call that takes exactly what ``function`` takes and returns the advice alone."""
 
     def advise(*values: P.args, **keywords: P.kwargs) -> Advice:
-        """Which bounds to believe, and why: the advice of ``evaluate``, which takes the same keywords.
+        """Which bounds to believe, and why: the advice of ``evaluate``, without the rest.
+
+        It takes the same keywords as ``evaluate``.
 
         >>> import numpy as np, tightrope
         >>> from tightrope.domains import small

@@ -31,7 +31,7 @@ def load(path):
 refresh = load(DOCS / "refresh.py")
 
 
-@pytest.mark.parametrize("page", refresh.PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", refresh.PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_examples_print_what_the_page_says(page):
     shown, now = page.read_text(encoding="utf-8"), refresh.refreshed(page)
     assert now.splitlines() == shown.splitlines(), f"the page is out of date: python docs/refresh.py {page.stem}"

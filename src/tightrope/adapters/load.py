@@ -36,6 +36,11 @@ def load_policy(
 
     ``.zip`` (Stable-Baselines3; ``policy_class`` names its class if it is unclear), ``.pkl`` and ``.joblib`` run
     code in the file: name only files whose maker you trust. ``onnx_output`` says what an ONNX file's output holds.
+
+    - ``spec``: a file, or ``module:object``.
+    - ``epsilon``: how often a random action replaces the policy's own, for discrete actions.
+    - ``sigma``: standard deviations of noise on continuous actions.
+    - ``deterministic``: whether to take the greedy form of the policy.
     """
     policy = _find(spec, policy_class, onnx_output)
     return formed(policy, epsilon=epsilon, sigma=sigma, deterministic=deterministic)
@@ -92,7 +97,7 @@ def is_column(spec: str) -> bool:
 
 
 def load_object(spec: str) -> Any:
-    """The object that ``module:object`` names; the current folder comes first. Importing a module runs its code."""
+    """The object that ``spec``, ``module:object``, names; the current folder comes first. Importing runs its code."""
     module, _, name = spec.partition(":")
     if not module or not name:
         raise PolicyError(f"the name must be module:object, such as my_policies:candidate; got {spec!r}")

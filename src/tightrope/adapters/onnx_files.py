@@ -25,7 +25,7 @@ TYPES: dict[str, Any] = {"tensor(float)": np.float32, "tensor(double)": np.float
 
 
 def onnx_policy(path: str | Path, *, output: str | None = None) -> LabelledPolicy:
-    """The policy in an ONNX file with one input (N, d) and an output (N, actions), run on the CPU.
+    """The policy in the ONNX file ``path`` with one input (N, d) and an output (N, actions), run on the CPU.
 
     The name of the output says what it holds ("probabilities", "probs", "log_probs", "logits"), or ``output`` does: a
     kind ("logits"), or "name:kind". Columns are actions 0..k-1; classifiers with a ZipMap bring their own labels.

@@ -33,19 +33,19 @@ class Bound(Record):
     True
     """
 
-    value: float
-    side: Side
-    confidence: float
-    estimate: float
-    estimator: str
-    method: str
-    guarantee: Guarantee
+    value: float  # the bound itself
+    side: Side  # "lower" or "upper"
+    confidence: float  # how often it holds
+    estimate: float  # what it is a bound around
+    estimator: str  # by its name
+    method: str  # by its name
+    guarantee: Guarantee  # "exact" or "approximate"
     standard_error: float | None = None  # of the estimate
-    warnings: tuple[Caution, ...] = ()
-    n_trajectories: int = 0
-    n_resamples: int | None = None
+    warnings: tuple[Caution, ...] = ()  # what to keep in mind about it
+    n_trajectories: int = 0  # episodes in the logs
+    n_resamples: int | None = None  # bootstrap replicates; None: nothing was resampled
     n_undefined: int = 0  # replicates in which the estimator was undefined; they count as the worst value
-    seed: int | None = None
+    seed: int | None = None  # of the random numbers
     behavior: str | None = None  # how the behaviour policy was estimated; None: as logged, or not needed
     about: About = "value"  # what is bounded; "gain": the candidate's value minus the behaviour policy's
     rests_on_model: bool = False  # on a model alone, which nothing in the logs corrects
@@ -76,9 +76,9 @@ class Interval(Record):
     -18.9443 ≤ value ≤ -7.98385 with confidence 0.95 (exact; IS, anderson)
     """
 
-    lower: Bound
-    upper: Bound
-    confidence: float
+    lower: Bound  # at half of the error
+    upper: Bound  # at the other half
+    confidence: float  # that both hold
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.lower.value, self.upper.value))
@@ -102,12 +102,12 @@ class Overlap(Record):
     zero_share: float  # share of the episodes that the candidate could not have produced
     pareto_k: float | None  # tail index of the final ratios; above 0.7 averages are unreliable; None: too few
     mean_ratio: float  # of the final ratios; its expectation is 1
-    mean_ratio_error: float
+    mean_ratio_error: float  # its standard error
     mean_ratio_evidence: float  # log of an e-value against a mean of 1 at most
     unlogged_mass: float | None  # the candidate's probability on state-action pairs never logged, where countable
     infinite_variance: bool  # proven for these two Gaussian policies
     deterministic: tuple[str, ...] = ()  # which of the two policies is deterministic, and what that means
-    warnings: tuple[Caution, ...] = ()
+    warnings: tuple[Caution, ...] = ()  # what the ratios say against bounds that use them
     tail: tuple[tuple[float, float], ...] = ()  # (ρ, share of the episodes with a final ratio of at least ρ)
 
 
@@ -115,9 +115,9 @@ class Overlap(Record):
 class ModelCheck(Record):
     """A check of a model against the logs: what it leaves unexplained."""
 
-    model: str
+    model: str  # by its name
     correction: float  # what the weighted logs add to the model's value: an estimate of its bias
-    correction_error: float
+    correction_error: float  # its standard error
     training_error: float  # root mean square of one-step errors of the model's values on the data it was fitted to
     held_out_error: float  # the same on data it was not fitted to
     unseen_mass: float | None  # the candidate's steps in a tabular model that fall on pairs never logged
@@ -129,14 +129,14 @@ class ModelCheck(Record):
     likelihood_error: float | None  # standard error of likelihood_held_out
     bias_bound: float | None  # the most that wrong transitions can move its value; None: no bound
     residue_free: bool  # the model fits its own data without any error, so that nothing would be corrected
-    warnings: tuple[Caution, ...] = ()
+    warnings: tuple[Caution, ...] = ()  # what speaks against the model
 
 
 @dataclass(frozen=True)
 class BehaviorCheck(Record):
     """How well an estimated behaviour policy predicts episodes that it was not fitted to."""
 
-    behavior: str
+    behavior: str  # how it was estimated
     log_likelihood: float  # mean of a logged action's log-probability, fitted to all logs
     held_out_log_likelihood: float  # the same, fitted to the other folds, where those had seen the action
     unseen_share: float  # steps whose action the other folds never saw in that state
@@ -145,7 +145,7 @@ class BehaviorCheck(Record):
     residual_variance: float | None  # of standardised held-out residuals, for continuous actions; expected: 1
     smallest_probs: tuple[float, float, float]  # of logged actions: the smallest, the 1 % and the 5 % quantile
     misfit: float | None = None  # p-value of "state, time and their products explain no more of the actions"
-    warnings: tuple[Caution, ...] = ()
+    warnings: tuple[Caution, ...] = ()  # what speaks against the estimate
 
     @property
     def summary(self) -> str:
@@ -169,22 +169,22 @@ class BehaviorCheck(Record):
 class Summary(Record):
     """What the logs hold."""
 
-    n_trajectories: int
-    n_steps: int
-    shortest: int
-    longest: int
-    horizon: int
-    horizon_declared: bool
-    discount: float
-    terminated: int
-    reward_seen: tuple[float, float]
-    reward_range: tuple[float, float] | None
-    return_range: tuple[float, float] | None
+    n_trajectories: int  # episodes
+    n_steps: int  # rows
+    shortest: int  # steps of the shortest episode
+    longest: int  # steps of the longest episode
+    horizon: int  # how many steps count
+    horizon_declared: bool  # or else taken from the longest episode
+    discount: float  # γ
+    terminated: int  # episodes that ended for good
+    reward_seen: tuple[float, float]  # the lowest and the highest
+    reward_range: tuple[float, float] | None  # as declared
+    return_range: tuple[float, float] | None  # as declared
     return_mean: float  # the behaviour policy's own value, estimated
-    return_error: float
-    actions: str
-    states: str
-    notes: tuple[Caution, ...] = ()
+    return_error: float  # its standard error
+    actions: str  # what they are, in words
+    states: str  # what they are, in words
+    notes: tuple[Caution, ...] = ()  # on how the logs were read
     reading: tuple[str, ...] = ()  # which column was used for what
 
 
@@ -201,9 +201,9 @@ class Advice(Record):
     ['anderson']
     """
 
-    text: str
+    text: str  # the advice in words
     believed: tuple[Bound, ...]  # the bounds to believe, at most one a side; none: this data cannot answer
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...]  # the measured quantities behind it
 
     def __str__(self) -> str:
         return visible("\n".join([self.text, *(f"  - {reason}" for reason in self.reasons)]))
@@ -220,11 +220,11 @@ class Verdict(Record):
     no bound to believe.
     """
 
-    kind: VerdictKind
-    headline: str
-    text: str
-    threshold: float | None = None
-    about: About = "value"
+    kind: VerdictKind  # "yes", "no", "cannot tell", "broken" or "bound"
+    headline: str  # the answer in one line
+    text: str  # what it rests on
+    threshold: float | None = None  # what the value or the gain was compared with
+    about: About = "value"  # "value" or "gain"
     change: str = ""  # what would change the answer
 
 
@@ -243,23 +243,23 @@ class Provenance(Record):
 class Evaluation(Record):
     """Many bounds on one candidate, what the logs look like, and which bound to believe."""
 
-    bounds: tuple[Bound, ...]
+    bounds: tuple[Bound, ...]  # all that were computed
     skipped: tuple[tuple[str, str, str], ...]  # (estimator, method, why)
-    summary: Summary
-    overlap: Overlap
-    advice: str
+    summary: Summary  # what the logs hold
+    overlap: Overlap  # how much they say about the candidate
+    advice: str  # which bound to use, in words
     reasons: tuple[str, ...] = ()  # the measured quantities behind the advice
     model_check: ModelCheck | None = None  # where a model was fitted
     behavior_check: BehaviorCheck | None = None  # where the behaviour policy was estimated
     believed: tuple[Bound, ...] = ()  # the bounds to believe, at most one a side; none: this data cannot answer
     exact: tuple[Bound, ...] = ()  # beside what the verdict rests on: the exact bound that the rule would use
     true_value: float | None = None  # where it is known, for demonstrations
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)  # confidence, replicates, seed and the like
     gains: tuple[Bound, ...] = ()  # bounds on the value minus the behaviour policy's, with baseline="behavior"
     believed_gains: tuple[Bound, ...] = ()  # the bounds on the gain to believe, at most one a side
-    verdict: Verdict | None = None
+    verdict: Verdict | None = None  # the answer in words
     rehearsal: tuple[Rehearsal, ...] = ()  # with rehearsals=...: how each bound fared on simulated logs
-    details: Details | None = None
+    details: Details | None = None  # the bootstrap's values and the episodes that matter most
     provenance: Provenance | None = field(default=None, compare=False)  # evaluations are equal if their results are
 
     def __iter__(self) -> Iterator[Bound]:

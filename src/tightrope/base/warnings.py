@@ -26,7 +26,7 @@ class Caution(Record):
     """
 
     code: str  # a key of CODES, or one that a bound of yours chooses
-    text: str
+    text: str  # in words
     against: Against | None = None  # None: good to know, no more
     numbers: dict[str, float] = field(default_factory=dict, hash=False)  # what the text tells, by name
 

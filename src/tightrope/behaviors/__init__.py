@@ -27,6 +27,9 @@ def behavior(chosen: Any, dataset: TrajectoryDataset) -> BehaviorModel | None:
 
     "auto" counts numbered states and actions, fits a logistic regression for other states with discrete actions and a
     Gaussian one for continuous actions.
+
+    - ``chosen``: a name ("logged", "auto", "tabular", "logistic", "gaussian"), an object, or a classifier.
+    - ``dataset``: the logs that "auto" looks at.
     """
     if chosen is None or (isinstance(chosen, str) and chosen == "logged"):
         return None

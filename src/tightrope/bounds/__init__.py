@@ -44,7 +44,7 @@ PROCESS_METHODS: dict[str, ProcessBound] = {bound.name: bound for bound in (Robu
 
 
 def method(chosen: str | Method) -> Method:
-    """A bound by name with its default settings, or as it is."""
+    """The ``chosen`` bound by name with its default settings, or as it is."""
     if isinstance(chosen, type):
         raise TightropeError(f"method is the class {chosen.__name__}; give an instance, {chosen.__name__}()")
     known: dict[str, Method] = {**METHODS, **PROCESS_METHODS}

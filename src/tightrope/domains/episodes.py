@@ -28,7 +28,13 @@ def simulate(
     reward_range: tuple[float, float] | None = None,
     return_range: tuple[float, float] | None = None,
 ) -> TrajectoryDataset:
-    """Logs of n episodes under ``policy``, with the state after every last step."""
+    """Logs of n episodes under ``policy``, with the state after every last step.
+
+    - ``process``: what to act in.
+    - ``rng``: the generator of all random numbers.
+    - ``candidate``: another policy whose probabilities of the logged actions are kept too.
+    - ``reward_range``, ``return_range``: what is possible, declared for exact bounds.
+    """
     if n < 1:
         raise TightropeError(f"n must be at least 1 episode; got {n}")
     flat, ended = _record(process, policy, n, rng)
@@ -78,7 +84,10 @@ def _record(
 def mean_return(
     process: Process, policy: Policy, n: int, *, rng: np.random.Generator, progress: Progress | None = None
 ) -> tuple[float, float]:
-    """The mean return of n episodes and its standard error."""
+    """The mean return of n episodes of ``policy`` in ``process``, and its standard error.
+
+    ``rng`` draws all random numbers; ``progress`` is called with the share done.
+    """
     if n < 2:
         raise TightropeError(f"rollouts must be at least 2, for a standard error; got {n}")
     parts = []

@@ -24,8 +24,8 @@ class FiniteMDP:
     transition_probs: Array  # (S, A, S+1): the last column is the end
     rewards: Array  # (S, A, S+1)
     start_probs: Array  # (S,)
-    horizon: int
-    discount: float = 1.0
+    horizon: int  # how many steps an episode has at most
+    discount: float = 1.0  # γ
 
     def __post_init__(self) -> None:
         shape = self.transition_probs.shape

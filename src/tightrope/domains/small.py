@@ -25,11 +25,11 @@ from tightrope.domains.finite import FiniteMDP
 class SmallProblem:
     """A process, the policy that made the logs, and the candidate."""
 
-    name: str
-    about: str
-    mdp: FiniteMDP
-    behavior: TabularPolicy
-    candidate: TabularPolicy
+    name: str  # as ``small`` knows it
+    about: str  # what happens in it
+    mdp: FiniteMDP  # the process
+    behavior: TabularPolicy  # made the logs
+    candidate: TabularPolicy  # is to be evaluated
     max_ratio: float  # no importance ratio can exceed it
     observe: tuple[int, ...] | None = None  # what is logged of each state, where some of it is hidden
     needs: str = ""  # which answer is right on these logs

@@ -18,7 +18,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {cls.name: cls for cls in (IS,
 
 
 def estimator(chosen: str | Estimator, *, model: str | Model = "auto") -> Estimator:
-    """An estimator by name with its default settings and this model, or as it is."""
+    """The ``chosen`` estimator by name with its default settings and this ``model``, or as it is."""
     if isinstance(chosen, type):
         raise TightropeError(f"estimator is the class {chosen.__name__}; give an instance, {chosen.__name__}()")
     if not isinstance(model, str):

@@ -40,10 +40,10 @@ class _DoublyRobust(Estimator):
     shares_weights: ClassVar[bool] = True
     self_normalized: ClassVar[bool]  # whether the ratios of each time are divided by their sum
 
-    model: str | Model = "auto"
-    fit: Fit = "cross"
-    folds: int = 5
-    anchor: Anchor = "low"
+    model: str | Model = "auto"  # by name or as an object
+    fit: Fit = "cross"  # where q̂ comes from: "cross", "shared" or "refit"
+    folds: int = 5  # of cross-fitting
+    anchor: Anchor = "low"  # the side of the bound; bounds choose it themselves
 
     def __post_init__(self) -> None:
         if self.fit not in ("cross", "shared", "refit"):

@@ -32,8 +32,8 @@ class _Mean(IndependentEstimator):
 
     unit: ClassVar[str]  # whose range must be declared
 
-    anchor: Anchor = "low"
-    normalize: bool | None = None  # None: when the range is declared
+    anchor: Anchor = "low"  # the end of the range to count from; bounds choose it themselves
+    normalize: bool | None = None  # whether to count from there; None: when the range is declared
 
     def anchored(self, anchor: Anchor) -> Self:
         """Count from the floor ("low") or from the ceiling ("high")."""

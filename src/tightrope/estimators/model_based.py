@@ -32,8 +32,8 @@ class MB(Estimator):
     name: ClassVar[str] = "mb"
     uses_ratios: ClassVar[bool] = False
 
-    model: str | Model = "auto"
-    anchor: Anchor = "low"
+    model: str | Model = "auto"  # by name or as an object
+    anchor: Anchor = "low"  # the side of the bound; bounds choose it themselves
 
     def anchored(self, anchor: Anchor) -> Self:
         """What an unseen pair is worth depends on the side."""

@@ -48,10 +48,10 @@ class TDR(SequentialEstimator):
 
     name: ClassVar[str] = "tdr"
 
-    model: str | Model = "auto"
-    folds: int = 5
-    tether: float | None = None
-    anchor: Anchor = "low"
+    model: str | Model = "auto"  # by name, as an object, or "none"
+    folds: int = 5  # of cross-fitting
+    tether: float | None = None  # C, as a multiple of the mean of return − floor; None: from the data
+    anchor: Anchor = "low"  # the end of the range to count from; bounds choose it themselves
 
     def __post_init__(self) -> None:
         if self.folds < 2:

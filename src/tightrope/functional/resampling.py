@@ -213,6 +213,11 @@ def draw_weights(
 ) -> Array:
     """The weights that a bound uses, (n_resamples, n), for replicates ``first``, ``first + 1``, ...
 
+    - ``n``: how many episodes.
+    - ``n_resamples``: how many replicates.
+    - ``seed``: a whole number or a numpy Generator, as for ``lower_bound``.
+    - ``resampling``: "multinomial", "bayesian", "poisson" or an object such as ``Multinomial(size=m)``.
+
     >>> import tightrope
     >>> tightrope.draw_weights(5, 2, seed=0)
     array([[0., 1., 2., 1., 1.],

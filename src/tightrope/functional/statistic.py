@@ -92,7 +92,7 @@ class Combine(Protocol):
 class SumStatistic:
     """``combine(weights @ columns)``, with the (n, columns) matrix made chunk by chunk, never all at once."""
 
-    n_trajectories: int
+    n_trajectories: int  # how many weights it takes
     fields: Mapping[str, slice]  # the columns by name
     make_columns: Callable[[int, int], Array]  # episodes start..stop to (stop - start, columns)
     combine: Combine

@@ -27,6 +27,9 @@ def write(dataset: TrajectoryDataset, path: str | os.PathLike[str]) -> None:
     Episodes that were cut off are written as cut off, so reading them again needs ``incomplete="terminate"``. Parquet
     also keeps the horizon (if it was declared) and the discount; CSV has no place for them.
 
+    - ``dataset``: the logs.
+    - ``path``: of the file; its end says which kind, ``.parquet`` or ``.csv``.
+
     >>> import tightrope
     >>> logs = tightrope.read({"reward": [1.0, 0.0], "pscore": [0.5, 0.5], "eval_prob": [0.7, 0.3]})
     >>> tightrope.write(logs, "logs.parquet")

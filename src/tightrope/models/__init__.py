@@ -34,7 +34,7 @@ MODELS: dict[str, Callable[[], Model]] = {
 
 
 def model(chosen: str | Model, problem: Problem) -> Model:
-    """A model by name or as an object; "auto" is tabular for discrete states and actions, and otherwise linear."""
+    """The ``chosen`` model by name or as it is; "auto" is tabular where the ``problem`` is discrete, else linear."""
     if not isinstance(chosen, str):
         check_model(chosen)
         return chosen

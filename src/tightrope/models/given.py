@@ -23,7 +23,7 @@ class GivenValues:
 
     name: ClassVar[str] = "given"
 
-    q_values: Array
+    q_values: Array  # (states, actions) or (times, states, actions)
 
     def __init__(self, q_values: npt.ArrayLike):
         table = numbers("q_values", q_values, DataError)

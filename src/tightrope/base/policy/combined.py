@@ -29,8 +29,8 @@ class MixturePolicy(Sampling, Unresolved):
     array([[0.9, 0.1]])
     """
 
-    policies: Sequence[Policy]
-    weights: Sequence[float]
+    policies: Sequence[Policy]  # any policies over the same actions
+    weights: Sequence[float]  # how often each of them acts
 
     def __post_init__(self) -> None:
         if len(self.policies) != len(self.weights) or not self.policies:

@@ -33,7 +33,7 @@ class Rehearsed(ProcessBound):
 
     name: ClassVar[str] = "rehearsed"
     of: ClassVar[str] = "wdr"
-    n_rehearsals: int = 399
+    n_rehearsals: int = 399  # logs simulated from each model
 
     def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
         """The bound on the candidate's value, or on its gain over the behaviour policy."""

@@ -46,13 +46,13 @@ class RolloutSettings:
     for an upper bound), and counted.
     """
 
-    reward: Outcome | None = None
-    terminated: Outcome | None = None
+    reward: Outcome | None = None  # known, or learned
+    terminated: Outcome | None = None  # known, or learned
     n_rollouts: int = 10  # from every start; even, since they come in mirrored pairs
     point_rollouts: int = 20_000  # of the estimate, in all, unless n_rollouts from every start are more
     replicate_rollouts: int = 400  # of each replicate, in all, at most; from one start at least
     seed: int = 0  # of the frozen noise
-    blow_up: float = 1e3
+    blow_up: float = 1e3  # of the logged range: where a roll-out is ended
 
     def __post_init__(self) -> None:
         if not isinstance(self.n_rollouts, int) or self.n_rollouts < 2 or self.n_rollouts % 2:

@@ -40,7 +40,7 @@ class TabularModel:
     name: ClassVar[str] = "tabular"
 
     n_states: int | None = None  # None: as many as the logs hold
-    n_actions: int | None = None
+    n_actions: int | None = None  # the same of actions
     unseen: Unseen = "self-loop"
     unseen_reward: float | None = None
     rewards: tuple[tuple[float, ...], ...] | None = None  # (S, A) where the reward function is known; else estimated

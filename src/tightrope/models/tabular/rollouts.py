@@ -30,7 +30,7 @@ class Rollouts:
 
     n_rollouts: int = 100
     noise: Noise = "frozen"
-    seed: int = 0
+    seed: int = 0  # of the frozen noise
 
     def __post_init__(self) -> None:
         if not isinstance(self.n_rollouts, int) or self.n_rollouts < 1:
