@@ -27,7 +27,7 @@ def _both_sides() -> tightrope.Evaluation:
 def _walker(threshold: float) -> tightrope.Evaluation:
     """The same bounds for every threshold: it enters the verdict alone."""
     result = _both_sides()
-    return replace(result, verdict=verdict(result.believed, result.advice, threshold=threshold, about="value"))
+    return replace(result, verdict=verdict(result.believed, result.advice, threshold=threshold, possible=(-32.0, 0.0)))
 
 
 def _broken() -> tightrope.Evaluation:
@@ -66,6 +66,12 @@ def _every_method() -> tightrope.Evaluation:
     return tightrope.evaluate(data, problem.candidate, methods=methods, max_ratio=4.5, true_value=problem.true_value)
 
 
+def _one_step() -> tightrope.Evaluation:
+    """Logs of a bandit."""
+    problem = small("clinic")
+    return tightrope.evaluate(problem.logs(400, rng=np.random.default_rng(2)), problem.candidate, threshold=0.45)
+
+
 def _gain() -> tightrope.Evaluation:
     """Better than the behaviour policy? Asked of logs without probabilities, so that these are estimated."""
     problem = small("clinic")
@@ -81,5 +87,6 @@ MAKERS = {
     "one heavy trajectory": _heavy,
     "no common support": _unsupported,
     "every method": _every_method,
+    "one step": _one_step,
     "gain": _gain,
 }

@@ -60,6 +60,7 @@ def logs():
         "no states": (bare, None),
         "not declared": (replace(bonus(60), **UNDECLARED), BONUS.candidate),
         "not declared, no states": (replace(bare, **UNDECLARED), None),
+        "no floor": (replace(bonus(60), reward_range=(-np.inf, 1.0), return_range=None), BONUS.candidate),
         "horizon not declared": (replace(bonus(60), horizon_declared=False, return_range=None), BONUS.candidate),
         "wrong probabilities": (off(bonus(60), 0.3), BONUS.candidate),
         "wrong probabilities, no states": (off(bare, 0.3), None),

@@ -78,7 +78,10 @@ def advise(
         if exact is not None:
             return f"Use {named(bounds[exact])}. {ANY_N}.", exact
         why = _why_not_exact(None if first is None else bounds[first])
-        return f"These logs cannot answer strictly: {why}. What would help: {_help(bounds, overlap, dataset)}.", None
+        return (
+            f"These logs cannot answer strictly: {why}. What would help: {_help(bounds, overlap, side, dataset)}.",
+            None,
+        )
     sound = _best_sound({i: one for i, one in here.items() if not one.bound.rests_on_model}, dataset)
     if sound is not None:
         return _use_approximate(here, sound, exact, overlap)
@@ -94,7 +97,7 @@ def advise(
     if exact is not None:
         return f"Use {named(bounds[exact])}. {ANY_N}{why and '; '}{why}.", exact
     nothing = "" if why else "no bound improves on what is possible anyway"
-    return f"These logs cannot answer: {why}{nothing}. What would help: {_help(bounds, overlap, dataset)}.", None
+    return f"These logs cannot answer: {why}{nothing}. What would help: {_help(bounds, overlap, side, dataset)}.", None
 
 
 def _first_exact(here: dict[int, Answer], dataset: TrajectoryDataset) -> int | None:
@@ -160,14 +163,22 @@ def _why_not(bounds: dict[int, Bound]) -> str:
     if any(coded(bound.warnings, "mean-ratio") for bound in bounds.values()):
         return WRONG_RATIOS
     approximate = [bound for bound in bounds.values() if bound.guarantee == "approximate"]
-    if not approximate:
-        return ""
-    doubts = {warning.code for bound in approximate for warning in bound.warnings if warning.against}
-    broken = [*(code for code in CODES if code in doubts), *sorted(doubts - CODES.keys())]
-    return f"resampling the weighted logs is not to be trusted here ({', '.join(broken) or 'none of it was computed'})"
+    weighted = [bound for bound in approximate if not bound.rests_on_model]
+    if weighted:
+        return f"resampling the weighted logs is not to be trusted here ({_doubts(weighted) or 'infinite'})"
+    model = list(dict.fromkeys(against_model(bound) for bound in approximate if against_model(bound)))
+    if model:
+        return f"this speaks against the model: {model[0]}"
+    return f"resampling is not to be trusted here ({_doubts(approximate)})" if _doubts(approximate) else ""
 
 
-def _help(bounds: dict[int, Bound], overlap: Overlap, dataset: TrajectoryDataset) -> str:
+def _doubts(bounds: Sequence[Bound]) -> str:
+    """The codes of what speaks against the bounds, in the order of the registry."""
+    doubts = {warning.code for bound in bounds for warning in bound.warnings if warning.against}
+    return ", ".join([*(code for code in CODES if code in doubts), *sorted(doubts - CODES.keys())])
+
+
+def _help(bounds: dict[int, Bound], overlap: Overlap, side: Side, dataset: TrajectoryDataset) -> str:
     if coded(overlap.warnings, "no-overlap"):
         return TRY_ACTIONS
     if coded(overlap.warnings, "mean-ratio"):
@@ -176,7 +187,8 @@ def _help(bounds: dict[int, Bound], overlap: Overlap, dataset: TrajectoryDataset
         return CLOSER
     if any(bound.behavior is not None for bound in bounds.values()):
         return f"logs with the probabilities of their actions, for an exact bound; {CLOSER}"
-    if dataset.value_range is None:
+    low, high = dataset.value_range or (-np.inf, np.inf)
+    if not np.isfinite(low if side == "lower" else high):
         return f"a declared reward_range, for an exact bound; {CLOSER}"
     if not dataset.horizon_declared:
         return f"a declared horizon, for an exact bound; {CLOSER}"

@@ -88,9 +88,11 @@ def _no_bound(recommendation: Recommendation, overlap: Overlap, *, estimated: bo
     declare = "declare the lowest and highest reward (reward_range)"
     remedy = "log the probabilities of the actions" if estimated else declare
     lack = "whose behaviour policy is estimated" if estimated else "that has no floor to count from"
+    off = coded(overlap.warnings, "mean-ratio")
+    check = f"{CHECK}, since the importance ratios do not average to 1; else " if off else ""
     return (
         f"they carry as much information as {overlap.effective_sample_size[-1]:.1f} episodes of the candidate, too "
-        f"little for a bound {lack}. What would help: {remedy}, or log a policy closer to the candidate"
+        f"little for a bound {lack}. What would help: {check}{remedy}, or log a policy closer to the candidate"
     )
 
 

@@ -89,11 +89,17 @@ def _doubts(believed: Sequence[Bound], possible: tuple[float, float] | None) -> 
     if any(_rests_on_model(bound) for bound in believed):
         doubts.append("the model is wrong")
     if possible is not None:
-        doubts.append(f"a return can lie outside the declared {possible[0]:.4g} to {possible[1]:.4g}")
+        doubts.append(f"a return can lie {_beyond(*possible)}")
     if any(bound.guarantee == "approximate" for bound in believed):
         doubts.append(f"something matters that happened in none of these {believed[0].n_trajectories:,} episodes")
     doubts.append("future episodes come from another process")
     return f"The answer may be another if {', if '.join(doubts[:-1])}, or if {doubts[-1]}."
+
+
+def _beyond(low: float, high: float) -> str:
+    if math.isfinite(low) and math.isfinite(high):
+        return f"outside the declared {low + 0.0:.4g} to {high:.4g}"  # + 0: there is no -0 for people
+    return f"below the declared {low:.4g}" if math.isfinite(low) else f"above the declared {high:.4g}"
 
 
 def _more_logs(believed: Sequence[Bound], threshold: float | None) -> str:

@@ -9,8 +9,9 @@ from rich.text import Text
 
 from tightrope.base.errors import visible
 from tightrope.base.records import Bound, Evaluation
+from tightrope.base.warnings import coded
 from tightrope.report.ruler import Mark, number_line
-from tightrope.report.scale import short
+from tightrope.report.scale import give_or_take, short
 
 STYLES = {"yes": "bold green", "no": "bold red", "cannot tell": "bold yellow", "broken": "bold red"}
 WIDEST = 100  # a longer line is no easier to read
@@ -45,9 +46,10 @@ def sections(result: Evaluation) -> list[tuple[str, str]]:
     """What the answer rests on and what would change it, each with its label."""
     verdict = result.verdict
     about_gain = verdict is not None and verdict.about == "gain"
-    parts = [("Bound", result.advice)]
+    parts = [("Bound" if result.believed else "Why", result.advice)]
     if verdict is not None and verdict.threshold is not None and verdict.kind != "broken":
-        parts = [("Why", verdict.text), *([] if about_gain else parts)]
+        gains = [f"{one.estimator.upper()} with {one.method} ({one.side})" for one in result.believed_gains]
+        parts = [("Why", verdict.text), *([("Bounds", f"{' and '.join(gains)}.")] if about_gain else parts)]
     if verdict is not None and about_gain and verdict.kind == "broken":
         parts = [("Gain", verdict.text), ("Value", result.advice)]
     if verdict is not None and verdict.change:
@@ -71,11 +73,12 @@ def logs_line(result: Evaluation) -> str:
     declared = "" if summary.horizon_declared else " (the longest episode)"
     steps = f"{summary.n_steps:,} step{'s' if summary.n_steps > 1 else ''}"
     worth = f"They carry as much information as {overlap.effective_sample_size[-1]:,.1f} episodes of the candidate. "
-    measured = not math.isnan(overlap.effective_sample_size[-1])
+    measured = not coded(overlap.warnings, "no-overlap")
     return (
         f"{summary.n_trajectories:,} episodes, {steps}; discount {summary.discount:g}, horizon {summary.horizon}"
-        f"{declared}. {worth if measured else ''}The behaviour policy's own value: {summary.return_mean:.4g} ± "
-        f"{summary.return_error:.2g}." + (f" Behaviour policy estimated ({check.behavior})." if check else "")
+        f"{declared}. {worth if measured else ''}The behaviour policy's own value: "
+        f"{give_or_take(summary.return_mean, summary.return_error, 4)}."
+        + (f" Behaviour policy estimated ({check.behavior})." if check else "")
     )
 
 

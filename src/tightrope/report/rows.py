@@ -37,7 +37,7 @@ class Rows:
             table.add_column(name, justify="right" if name in self.numbers else "left", no_wrap=True)
         for row in self.rows:
             table.add_row(*(Text(visible(cell)) for cell in row), style=self.style if row[0] else None)
-        if Measurement.get(console, options.update(width=WIDE), table).minimum <= options.max_width:
+        if Measurement.get(console, options.update(width=WIDE), table).maximum <= options.max_width:
             yield table
             return
         for mark, *cells in self.rows:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
-from string import ascii_lowercase
+from string import ascii_letters
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -22,13 +21,19 @@ NUMBERS = ("estimate", "lower", "upper", "rehearsal")
 
 
 def evaluation_table(evaluation: Evaluation, *, everything: bool = False) -> Group:
-    """The answer first, then the bounds: the recommended ones and one of each estimator, or ``everything``."""
-    shown = evaluation.bounds if everything else _chosen(evaluation)
+    """The answer first, then bounds: the recommended ones and one of each estimator, or (``everything``) all."""
+    about_gain = evaluation.verdict is not None and evaluation.verdict.about == "gain" and bool(evaluation.gains)
+    listed = [evaluation.gains if about_gain else evaluation.bounds]
+    if everything:
+        listed = [*listed, evaluation.bounds] if about_gain else listed
+    else:
+        listed = [_chosen(evaluation, listed[0])]
+    shown = [bound for bounds in listed for bound in bounds]
     marks = dict(zip(codes_of(one for bound in shown for one in bound.warnings), _letters(), strict=False))
-    parts: list[RenderableType] = [Answer(evaluation), text(""), text(_title(evaluation, shown), style="italic")]
-    parts.append(
-        Rows(_header(evaluation, shown), _rows(evaluation, shown, marks), NUMBERS, names=3, style="bold green")
-    )
+    parts: list[RenderableType] = [Answer(evaluation)]
+    for bounds in listed:
+        rows = Rows(_header(evaluation, bounds), _rows(evaluation, bounds, marks), NUMBERS, names=3, style="bold green")
+        parts += [text(""), text(_title(bounds), style="italic"), rows]
     parts += _legend(shown, marks)
     if everything and evaluation.skipped:
         parts.append(_skipped(evaluation.skipped))
@@ -39,33 +44,35 @@ def evaluation_table(evaluation: Evaluation, *, everything: bool = False) -> Gro
     if evaluation.true_value is not None:
         parts.append(text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
     if everything:
-        parts += [text(f"  {reason}", style="dim") for reason in evaluation.reasons]
-    else:
-        parts.append(text(_rest(evaluation, shown), style="dim"))
-    return Group(*parts)
+        return Group(*parts, *(text(f"  {reason}", style="dim") for reason in evaluation.reasons))
+    return Group(*parts, text(_rest(evaluation, shown), style="dim"))
 
 
-def _chosen(evaluation: Evaluation) -> tuple[Bound, ...]:
+def _chosen(evaluation: Evaluation, bounds: Sequence[Bound]) -> tuple[Bound, ...]:
     """The recommended bounds, the exact ones beside them, and of each estimator those of its first method.
 
     First in an order that was fixed beforehand: the tightest would be the one that happens to err.
     """
     first: dict[str, str] = {}
-    for bound in sorted(evaluation.bounds, key=lambda bound: _preference(bound.method)):
+    for bound in sorted(
+        bounds, key=lambda bound: METHODS[bound.method].preference if bound.method in METHODS else LAST
+    ):
         first.setdefault(bound.estimator, bound.method)
-    kept = {(bound.estimator, bound.method) for bound in (*evaluation.believed, *evaluation.exact)} | set(first.items())
-    return tuple(bound for bound in evaluation.bounds if (bound.estimator, bound.method) in kept)
+    wanted = (*recommended(evaluation, bounds), *evaluation.exact)
+    kept = {(bound.estimator, bound.method) for bound in wanted} | set(first.items())
+    return tuple(bound for bound in bounds if (bound.estimator, bound.method) in kept)
 
 
-def _preference(name: str) -> int:
-    return METHODS[name].preference if name in METHODS else LAST
+def recommended(evaluation: Evaluation, bounds: Sequence[Bound]) -> tuple[Bound, ...]:
+    """Those to use, of bounds on the value or on the gain."""
+    return evaluation.believed_gains if bounds[0].about == "gain" else evaluation.believed
 
 
-def _title(evaluation: Evaluation, shown: Sequence[Bound]) -> str:
-    confidence = f"{evaluation.bounds[0].confidence:.4%}".replace(".0000", "")
-    sides = sides_of(shown)
+def _title(bounds: Sequence[Bound]) -> str:
+    confidence, sides = f"{bounds[0].confidence:.4%}".replace(".0000", ""), sides_of(bounds)
     which = "lower and upper bounds, each with that confidence," if len(sides) > 1 else f"{sides[0]} bounds"
-    return f"{confidence} confidence: {which} on the candidate's value"
+    subject = "its gain over the behaviour policy" if bounds[0].about == "gain" else "the candidate's value"
+    return f"{confidence} confidence: {which} on {subject}"
 
 
 def sides_of(bounds: Sequence[Bound]) -> list[str]:
@@ -73,10 +80,11 @@ def sides_of(bounds: Sequence[Bound]) -> list[str]:
     return [side for side in ("lower", "upper") if any(bound.side == side for bound in bounds)]
 
 
-def _header(evaluation: Evaluation, shown: Sequence[Bound]) -> list[str]:
-    header = ["", "estimator", "method", "guarantee", "estimate", *sides_of(shown)]
-    header += ["holds"] * (evaluation.true_value is not None) + ["rehearsal"] * bool(evaluation.rehearsal)
-    return [*header, "marks"] if any(bound.warnings for bound in shown) else header
+def _header(evaluation: Evaluation, bounds: Sequence[Bound]) -> list[str]:
+    header = ["", "estimator", "method", "guarantee", "estimate", *sides_of(bounds)]
+    if bounds[0].about == "value":
+        header += ["holds"] * (evaluation.true_value is not None) + ["rehearsal"] * bool(evaluation.rehearsal)
+    return [*header, "marks"] if any(bound.warnings for bound in bounds) else header
 
 
 def _rows(evaluation: Evaluation, shown: Sequence[Bound], marks: dict[str, str]) -> list[list[str]]:
@@ -84,28 +92,30 @@ def _rows(evaluation: Evaluation, shown: Sequence[Bound], marks: dict[str, str])
     pairs: dict[tuple[str, str], dict[str, Bound]] = {}
     for bound in shown:
         pairs.setdefault((bound.estimator, bound.method), {})[bound.side] = bound
+    header, use = _header(evaluation, shown), recommended(evaluation, shown)
     rehearsed = {(one.estimator, one.method, one.side): one for one in evaluation.rehearsal}
     rows = []
     for (estimator, method), pair in pairs.items():
         bounds = list(pair.values())
-        recommended = any(bound in evaluation.believed for bound in bounds)
-        cells = ["▶" if recommended else "", estimator.upper(), method, bounds[0].guarantee]
-        cells += [_number(bounds[0].estimate)]
+        cells = ["▶" if any(bound in use for bound in bounds) else "", estimator.upper(), method]
+        cells += ["exact" if bounds[0].guarantee == "exact" else "approx.", _number(bounds[0].estimate)]
         cells += [_number(pair[side].value) if side in pair else "" for side in sides_of(shown)]
-        if evaluation.true_value is not None:
+        if "holds" in header:
+            assert evaluation.true_value is not None
             cells.append("yes" if all(holds(bound, evaluation.true_value) for bound in bounds) else "NO")
-        if rehearsed:
+        if "rehearsal" in header:
             rates = [rehearsed.get((estimator, method, bound.side)) for bound in bounds]
             cells.append(" / ".join(f"{one.errors / one.trials:.1%}" if one else "–" for one in rates))
-        if any(bound.warnings for bound in shown):
-            cells.append(" ".join(marks[code] for code in codes_of(one for bound in bounds for one in bound.warnings)))
+        if "marks" in header:
+            codes = codes_of(one for bound in bounds for one in bound.warnings)
+            cells.append("".join(sorted(marks[code] for code in codes)))
         rows.append(cells)
     return rows
 
 
 def _letters() -> Iterator[str]:
-    """a, b, …, z, aa, ab, …"""
-    return ("".join(letters) for count in (1, 2) for letters in product(ascii_lowercase, repeat=count))
+    """One for each mark: a, b, …, z, A, B, …"""
+    return iter(ascii_letters)
 
 
 def _legend(shown: Sequence[Bound], marks: dict[str, str]) -> list[Text]:
@@ -119,11 +129,11 @@ def _legend(shown: Sequence[Bound], marks: dict[str, str]) -> list[Text]:
 
 def _rest(evaluation: Evaluation, shown: Sequence[Bound]) -> str:
     """What is not shown, and how to see it."""
-    pairs = {(bound.estimator, bound.method) for bound in evaluation.bounds}
+    pairs = {(bound.estimator, bound.method, bound.about) for bound in (*evaluation.bounds, *evaluation.gains)}
     rest = len(pairs) - len({(bound.estimator, bound.method) for bound in shown})
     parts = [f"{rest} more bound{'s' if rest > 1 else ''}"] * bool(rest)
     parts += [f"{len(evaluation.skipped)} left out"] * bool(evaluation.skipped)
-    return f"Not shown: {', '.join([*parts, 'and what was measured'])} (--all, result.to_frame())."
+    return f"Not shown: {' and '.join([', '.join(parts)] * bool(parts) + ['what was measured'])} (--all)."
 
 
 def holds(bound: Bound, true_value: float) -> bool:
