@@ -8,8 +8,19 @@ from functools import cache
 import numpy as np
 
 import tightrope
+from tightrope.base.beside import Provenance
 from tightrope.domains import situations, small
 from tightrope.evaluation.verdict import verdict
+
+ORIGIN = Provenance(
+    versions={"python": "3.11.9", "tightrope": "1.0", "numpy": "2.0.0", "scipy": "1.13.0"},
+    command="tightrope evaluate visits.parquet --policy policy.npz --one-step --threshold 0.45 --report out.html",
+    source="visits.parquet",
+    sha256="0123456789abcdef" * 4,
+    policy="policy.npz as it acts, with its own probabilities",
+    policy_sha256="fedcba9876543210" * 4,
+    date="2026-01-31",
+)
 
 
 @cache
@@ -66,11 +77,18 @@ def _every_method() -> tightrope.Evaluation:
     return tightrope.evaluate(data, problem.candidate, methods=methods, max_ratio=4.5, true_value=problem.true_value)
 
 
-def _gain() -> tightrope.Evaluation:
+def _one_step() -> tightrope.Evaluation:
+    """Logs of a bandit, asked as a command would ask."""
+    problem = small("clinic")
+    result = tightrope.evaluate(problem.logs(400, rng=np.random.default_rng(2)), problem.candidate, threshold=0.45)
+    return replace(result, provenance=ORIGIN)
+
+
+def _no_propensities() -> tightrope.Evaluation:
     """Better than the behaviour policy? Asked of logs without probabilities, so that these are estimated."""
     problem = small("clinic")
     data = replace(problem.logs(200, rng=np.random.default_rng(0)), behavior_log_probs=None, behavior=None)
-    return tightrope.evaluate(data, problem.candidate, behavior="tabular", baseline="behavior")
+    return tightrope.evaluate(data, problem.candidate, behavior="auto", baseline="behavior")
 
 
 MAKERS = {
@@ -81,5 +99,7 @@ MAKERS = {
     "one heavy trajectory": _heavy,
     "no common support": _unsupported,
     "every method": _every_method,
-    "gain": _gain,
+    "one step": _one_step,
+    "no propensities": _no_propensities,
 }
+SITUATIONS = ("clear yes", "clear no", "cannot tell", "broken overlap", "one step", "no propensities")  # the usual ones

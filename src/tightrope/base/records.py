@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tightrope.base.beside import Lift, Provenance
 from tightrope.base.errors import visible
 from tightrope.base.plain import Record
 from tightrope.base.warnings import Caution
@@ -261,17 +262,6 @@ class Rehearsal(Record):
 
 
 @dataclass(frozen=True)
-class Provenance(Record):
-    """Where an evaluation comes from."""
-
-    versions: dict[str, str]
-    command: str = ""  # as typed; empty when called from Python
-    source: str = ""  # the file's name
-    sha256: str = ""  # of the file's content
-    policy: str = ""  # which policy in which form, where a command named one
-
-
-@dataclass(frozen=True)
 class Evaluation(Record):
     """Many bounds on one candidate, what the logs look like, and which bound to believe."""
 
@@ -288,6 +278,8 @@ class Evaluation(Record):
     settings: dict[str, Any] = field(default_factory=dict)
     gains: tuple[Bound, ...] = ()  # bounds on the value minus the behaviour policy's, with baseline="behavior"
     believed_gains: tuple[Bound, ...] = ()  # the bounds on the gain to believe, at most one a side
+    exact: tuple[Bound, ...] = ()  # on what the verdict is about: by a fixed rule, at most one a side, never vacuous
+    lift: Lift | None = None  # with believed gains, where the behaviour policy's mean return is clearly not 0
     verdict: Verdict | None = None
     rehearsal: tuple[Rehearsal, ...] = ()  # with rehearsals=...: how each bound fared on simulated logs
     details: Details | None = None

@@ -28,12 +28,13 @@ def group(tag: str, children: Iterable[str], /, **attributes: object) -> str:
     return f"<{tag}{given}>{''.join(children)}</{tag}>"
 
 
-def image(key: str, title: str, description: str, height: float, children: Iterable[str]) -> str:
+def image(key: str, title: str, description: str, height: float, children: Iterable[str], cls: str = "") -> str:
     """A figure as wide as its place, with its text alternative."""
     words = [element("title", title, id=f"{key}-title"), element("desc", description, id=f"{key}-desc")]
     return group(
         "svg",
         [*words, *children],
+        cls=cls,
         role="img",
         aria_labelledby=f"{key}-title {key}-desc",
         width="100%",
