@@ -140,6 +140,22 @@ def test_nothing_overlaps_or_is_cut_off(opened, width, folded):
     unfold(page, False)
 
 
+@pytest.mark.parametrize("name", ["one step", "no propensities"])
+def test_long_names_stay_on_a_phone(browser, name):
+    long = {
+        "title": "The ranking of spring " * 6,
+        "metric": "clicks per visit of a returning guest " * 2,
+        "unit": "clicks" * 9,
+    }
+    page = browser.new_page()
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.set_content(report_of(name).to_html(**long))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.evaluate("document.documentElement.scrollHeight") < TALLEST[400]
+    assert page.evaluate(MISPLACED) == []
+    page.close()
+
+
 @pytest.mark.parametrize("width", TALLEST)
 def test_a_folded_page_is_short(opened, width):
     _, _, page, _, _ = opened

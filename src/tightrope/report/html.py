@@ -12,7 +12,7 @@ from tightrope.base.records import Evaluation, Verdict
 from tightrope.base.warnings import Caution, codes_of
 from tightrope.report.cards import cards
 from tightrope.report.forest import forest
-from tightrope.report.line import number_line
+from tightrope.report.line import axis_name, number_line
 from tightrope.report.pictures import Drawing, bootstrap, overlap_drawings, value_threshold
 from tightrope.report.scale import give_or_take, percent, short
 from tightrope.report.words import (
@@ -75,6 +75,7 @@ def _context(result: Evaluation, labels: Labels) -> dict[str, Any]:
         "origin": origin(result),
         "sources": sources(result),
         "cards": cards(result, labels),
+        "axis_name": axis_name(result, labels),
         "reading": reading(result),
         "cautions": tuple(dict.fromkeys(warning for bound in believed for warning in bound.warnings)),
         "looked_into": result.bounds[result.details.bound] if result.details else None,

@@ -38,11 +38,10 @@ def number_line(result: Evaluation, labels: Labels, key: str) -> str:
     down = float(TOP + ROW * len(rows) + DEEP)
     drawn = [part for i, mark in enumerate(rows) for part in _drawn(mark, axis, TOP + ROW * i, down)]
     words = [_label(mark, axis, TOP + ROW * i) for i, mark in enumerate(rows)]
-    name = axis_name(result, labels)
-    line = svg.across_axis(axis, name, down, left=LEFT, right=RIGHT)
-    title = f"Number line of the candidate's {subject(result)}"
+    line = svg.across_axis(axis, "", down, left=LEFT, right=RIGHT)  # its name stands below, where it can wrap
+    title = f"Number line of the candidate's {axis_name(result, labels)}"
     children = [*_region(result, axis, down), *line, *drawn, *words]
-    return svg.image(key, title, _description(result, marks), down + 42, children, cls="line")
+    return svg.image(key, title, _description(result, marks), down + 24, children, cls="line")
 
 
 def axis_name(result: Evaluation, labels: Labels) -> str:

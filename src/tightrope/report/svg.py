@@ -107,13 +107,13 @@ def _up_axis(y: Scale, name: str) -> list[str]:
 def across_axis(
     x: Scale, name: str, bottom: float, *, left: float = LEFT, right: float = RIGHT, whole: bool = False
 ) -> list[str]:
-    """Ticks and their words under a plot; the axis' name below them."""
+    """Ticks and their words under a plot; the axis' name below them, if it has one."""
     ticks = [tick for tick in x.ticks() if not whole or tick == int(tick)]
     parts = [line(left, bottom, right, bottom, "axis")]
     for tick, words in zip(ticks, tick_words(ticks), strict=True):
         place = left + (right - left) * x.at(tick)
         parts += [line(place, bottom, place, bottom + 4, "axis"), label(place, bottom + 14, words, "middle")]
-    return [*parts, label((left + right) / 2, bottom + 32, name, "middle", "axis-name")]
+    return [*parts, label((left + right) / 2, bottom + 32, name, "middle", "axis-name")] if name else parts
 
 
 def histogram(
