@@ -25,7 +25,7 @@ ORIGIN = Provenance(
 
 @cache
 def report_of(name: str) -> tightrope.Evaluation:
-    return MAKERS[name]()
+    return replace(MAKERS[name](), provenance=ORIGIN)  # as a command gives it
 
 
 @cache
@@ -78,10 +78,9 @@ def _every_method() -> tightrope.Evaluation:
 
 
 def _one_step() -> tightrope.Evaluation:
-    """Logs of a bandit, asked as a command would ask."""
+    """Logs of a bandit."""
     problem = small("clinic")
-    result = tightrope.evaluate(problem.logs(400, rng=np.random.default_rng(2)), problem.candidate, threshold=0.45)
-    return replace(result, provenance=ORIGIN)
+    return tightrope.evaluate(problem.logs(400, rng=np.random.default_rng(2)), problem.candidate, threshold=0.45)
 
 
 def _no_propensities() -> tightrope.Evaluation:

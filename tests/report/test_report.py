@@ -98,7 +98,7 @@ def test_a_gain_is_said_with_its_bounds():
     lower, upper = result.believed_gains
     assert f"Gain over the behaviour policy {bound_number(lower, 0.0)} to {bound_number(upper, 0.0)}" in told
     assert "threshold and behaviour policy 0 " in told
-    assert f"about {signed_percent(result.lift.estimate)} of the behaviour policy’s" in told
+    assert f"may be off either way; relative: {signed_percent(result.lift.estimate)} " in told
     assert f"relative: {signed_percent(result.lift.lower)} to {signed_percent(result.lift.upper)}" in told
     console = Console(file=io.StringIO(), width=200)
     console.print(result)

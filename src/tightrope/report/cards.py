@@ -19,6 +19,7 @@ class Card:
     name: str
     number: str
     note: str
+    unit: str = ""
 
 
 def cards(result: Evaluation, labels: Labels) -> list[Card]:
@@ -39,7 +40,8 @@ def _believed(result: Evaluation, bounds: tuple[Bound, ...], name: str, labels: 
         number, each = f"{'≥' if 'lower' in numbers else '≤'} {next(iter(numbers.values()))}", ""
     kinds = dict.fromkeys(bound.guarantee for bound in bounds)
     kind = next(iter(kinds)) if len(kinds) == 1 else ", ".join(f"{b.side} {b.guarantee}" for b in bounds)
-    return Card(name, labels.counted(number), f"{each}at {level(bounds[0].confidence)}, {kind}{_lifted(result.lift)}")
+    note = f"{each}at {level(bounds[0].confidence)}, {kind}{_lifted(result.lift)}"
+    return Card(name, number, note, labels.unit)
 
 
 def _lifted(lift: Lift | None) -> str:
@@ -52,14 +54,17 @@ def _estimate(result: Evaluation, bound: Bound, labels: Labels) -> Card:
     error = bound.standard_error
     number = short(bound.estimate) if error is None else give_or_take(bound.estimate, error)
     lift = result.lift
-    share = "" if lift is None else f"about {signed_percent(lift.estimate)} of the behaviour policy’s; "
-    return Card("Estimate", labels.counted(number), f"{share}{bound.estimator.upper()}, may be off either way")
+    share = "" if lift is None else f"; relative: {signed_percent(lift.estimate)}"
+    return Card("Estimate", number, f"by {bound.estimator.upper()}, may be off either way{share}", labels.unit)
 
 
 def _behavior(result: Evaluation, labels: Labels) -> Card:
     summary = result.summary
-    number = labels.counted(give_or_take(summary.return_mean, summary.return_error))
-    return Card(f"Behaviour policy’s own {labels.metric}", number, f"mean of {summary.n_trajectories:,} episodes")
+    number, note = (
+        give_or_take(summary.return_mean, summary.return_error),
+        f"mean of {summary.n_trajectories:,} episodes",
+    )
+    return Card(f"Behaviour policy’s own {labels.metric}", number, note, labels.unit)
 
 
 def _information(result: Evaluation) -> Card:

@@ -11,7 +11,7 @@ from html import escape
 from tightrope.report.scale import Scale, short, tick_words
 
 LEFT, RIGHT = 15.0, 93.0  # percent: where the plot of a chart begins and ends
-TOP, HEIGHT = 24, 150  # pixels
+TOP, HEIGHT = 24, 120  # pixels
 
 
 def element(tag: str, text: str = "", /, **attributes: object) -> str:

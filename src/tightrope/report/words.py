@@ -21,10 +21,6 @@ class Labels:
     metric: str = "value"
     unit: str = ""
 
-    def counted(self, number: str) -> str:
-        """A number with its unit."""
-        return f"{number}\u00a0{self.unit}" if self.unit else number
-
 
 def subject(result: Evaluation) -> About:
     """What the first screen is about: the gain where there are bounds on it to believe, else the value."""
