@@ -25,6 +25,7 @@ TALLEST = {400: 4000, 1000: 2500}  # pixels of a page as it comes, by its width
 PAPER = {"width": 733, "height": 1062}  # A4 without its margins, in pixels
 FIGURES = {"line", "forest", "effective", "share", "tail", "bootstrap"}
 NO_FIGURES = {
+    **{name: {"effective", "share"} for name in ("every method", "one step", "no propensities")},  # there is one step
     "broken overlap": {"tail", "bootstrap"},  # all ratios and all replicates are alike
     "no common support": {"effective", "share", "tail"},  # there are no ratios
 }

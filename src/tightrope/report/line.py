@@ -85,10 +85,11 @@ def _believed(result: Evaluation) -> tuple[Bound, ...]:
 
 
 def _axis(result: Evaluation, marks: list[Mark]) -> Scale:
-    """All marks but exact bounds far away; the possible range where there is nothing else to see."""
-    core = [mark.value for mark in marks if mark.cls != "exact"]
+    """All marks but exact bounds far away; without a bound what is possible, and the behaviour policy's error."""
+    core, summary = [mark.value for mark in marks if mark.cls != "exact"], result.summary
     if not _believed(result):
-        core += result.summary.return_range or ()
+        core += [summary.return_mean - summary.return_error, summary.return_mean + summary.return_error]
+        core += summary.return_range or ()
     return around(core, [mark.value for mark in marks])
 
 

@@ -71,11 +71,7 @@ def chart(
     whole: bool = False,
 ) -> str:
     """A curve over axes; ``names`` are the axes' (across, up), ``marks`` are (height, class) lines across."""
-    shown = [*points, *points] if len(points) == 1 else points
-    places = [(100 * x.at(a), 100 - 100 * y.at(b)) for a, b in shown]
-    if len(points) == 1:
-        places = [(0.0, places[0][1]), (100.0, places[0][1])]
-    path = "M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in places)
+    path = "M" + "L".join(f"{100 * x.at(a):.2f} {100 - 100 * y.at(b):.2f}" for a, b in points)
     curve = group(
         "svg",
         [element("path", d=path, cls="curve", vector_effect="non-scaling-stroke")],
