@@ -8,13 +8,24 @@ from functools import cache
 import numpy as np
 
 import tightrope
+from tightrope.base.beside import Provenance
 from tightrope.domains import situations, small
 from tightrope.evaluation.verdict import verdict
+
+ORIGIN = Provenance(
+    versions={"python": "3.11.9", "tightrope": "1.0", "numpy": "2.0.0", "scipy": "1.13.0"},
+    command="tightrope evaluate visits.parquet --policy policy.npz --one-step --threshold 0.45 --report out.html",
+    source="visits.parquet",
+    sha256="0123456789abcdef" * 4,
+    policy="policy.npz as it acts, with its own probabilities",
+    policy_sha256="fedcba9876543210" * 4,
+    date="2026-01-31",
+)
 
 
 @cache
 def report_of(name: str) -> tightrope.Evaluation:
-    return MAKERS[name]()
+    return replace(MAKERS[name](), provenance=ORIGIN)  # as a command gives it
 
 
 @cache
@@ -72,11 +83,11 @@ def _one_step() -> tightrope.Evaluation:
     return tightrope.evaluate(problem.logs(400, rng=np.random.default_rng(2)), problem.candidate, threshold=0.45)
 
 
-def _gain() -> tightrope.Evaluation:
+def _no_propensities() -> tightrope.Evaluation:
     """Better than the behaviour policy? Asked of logs without probabilities, so that these are estimated."""
     problem = small("clinic")
     data = replace(problem.logs(200, rng=np.random.default_rng(0)), behavior_log_probs=None, behavior=None)
-    return tightrope.evaluate(data, problem.candidate, behavior="tabular", baseline="behavior")
+    return tightrope.evaluate(data, problem.candidate, behavior="auto", baseline="behavior")
 
 
 MAKERS = {
@@ -88,5 +99,6 @@ MAKERS = {
     "no common support": _unsupported,
     "every method": _every_method,
     "one step": _one_step,
-    "gain": _gain,
+    "no propensities": _no_propensities,
 }
+SITUATIONS = ("clear yes", "clear no", "cannot tell", "broken overlap", "one step", "no propensities")  # the usual ones

@@ -23,6 +23,7 @@ from tightrope.bounds.base import is_exact
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.estimators.gain import possible_range
+from tightrope.evaluation.beside import lift
 from tightrope.evaluation.case import Case, Pair
 from tightrope.evaluation.compute import Computed, cases_of, compute
 from tightrope.evaluation.details import details, subject
@@ -324,6 +325,7 @@ def _assembled(computed: Computed, judgement: Judgement, true_value: float | Non
     """The record of what was computed and how it was judged."""
     case, answers = computed.cases[-1], computed.values
     index = subject(judgement.bounds, judgement.believe)
+    believed_gains = tuple(judgement.gains[i] for i in judgement.believe_gains)
     return Evaluation(
         bounds=judgement.bounds,
         skipped=tuple((*pair, str(why)) for pair, why in computed.skipped.items()),
@@ -337,8 +339,9 @@ def _assembled(computed: Computed, judgement: Judgement, true_value: float | Non
         true_value=true_value,
         settings=case.settings.shown(case.problem.behavior),
         gains=judgement.gains,
-        believed_gains=tuple(judgement.gains[i] for i in judgement.believe_gains),
+        believed_gains=believed_gains,
         exact=judgement.exact,
+        lift=lift(believed_gains, judgement.summary),
         verdict=judgement.verdict,
         details=details(index, *answers[index if index < len(answers) else 0]),
         provenance=provenance(),

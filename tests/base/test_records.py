@@ -12,7 +12,7 @@ import pytest
 import tightrope
 from tests.logs import POLICY, dataset
 from tightrope import Bound, Evaluation, Interval, TightropeError
-from tightrope.base.closer import Influence
+from tightrope.base.beside import Influence
 from tightrope.base.records import Overlap, Summary
 from tightrope.base.warnings import Caution, caution
 

@@ -21,7 +21,7 @@ SITUATIONS = {
     "cannot tell": "cannot tell",
     "broken": "broken overlap",
     "one step": "one step",
-    "no propensities": "gain",
+    "no propensities": "no propensities",
 }
 WIDTHS = {"80": 80, "120": 120, "piped": None}
 SNAPSHOTS = Path(__file__).parent / "snapshots"

@@ -13,18 +13,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
 import tightrope
 from tests.reports import MAKERS, report_of
 from tightrope import TightropeError
-from tightrope.base.closer import Details
+from tightrope.base.beside import Details
 from tightrope.base.records import Provenance, Verdict
 from tightrope.base.warnings import Caution
 from tightrope.cli import BAD_INPUT, NO_ANSWER, app
 from tightrope.domains import small
-from tightrope.report.scale import Scale, around, give_or_take, percent, short, tick_words
+from tightrope.report.scale import Scale, around, give_or_take, percent, rounded, short, signed_percent, tick_words
+from tightrope.report.words import bound_number
 
 
 def words_of(text):
@@ -91,13 +94,13 @@ def test_an_estimated_behaviour_policy_has_its_section():
 
 
 def test_a_gain_is_said_with_its_bounds():
-    result = report_of("gain")
+    result = report_of("no propensities")
     told = words_of(result.to_html())
-    assert len(result.believed_gains) == 2
-    for bound in result.believed_gains:
-        sign = "≥" if bound.side == "lower" else "≤"
-        assert f"bound on the gain, 95%, approximate {sign} {short(bound.value, 5)}" in told
-    assert "Threshold of the gain 0 " in told
+    lower, upper = result.believed_gains
+    assert f"Gain over the behaviour policy {bound_number(lower, 0.0)} to {bound_number(upper, 0.0)}" in told
+    assert "threshold and behaviour policy 0 " in told
+    assert f"may be off either way; relative: {signed_percent(result.lift.estimate)} " in told
+    assert f"relative: {signed_percent(result.lift.lower)} to {signed_percent(result.lift.upper)}" in told
     console = Console(file=io.StringIO(), width=200)
     console.print(result)
     lower, upper = result.believed_gains
@@ -297,8 +300,39 @@ def test_numbers_in_few_letters(value, words):
 
 def test_errors_of_the_size_of_rounding_are_none():
     assert give_or_take(0.45, 6e-18) == "0.45 ± 0"
-    assert give_or_take(0.45, 0.012) == "0.45 ± 0.012"
     assert percent(0.0109) == "1.09%"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (0.45123, 0.012, "0.451 ± 0.012"),
+        (-10.98765, 0.5, "−10.99 ± 0.50"),
+        (12345.6, 321.0, "12350 ± 320"),
+        (3.2e-9, 1.1e-10, "3.20e−9 ± 1.1e−10"),
+        (1.0, float("inf"), "1 ± ∞"),
+    ],
+)
+def test_a_number_has_the_digits_that_its_error_allows(value, error, words):
+    assert give_or_take(value, error).replace("3.2e−9", "3.20e−9") == words
+
+
+@given(
+    st.floats(-1e6, 1e6), st.floats(1e-4, 1e4), st.sampled_from(["lower", "upper"]), st.floats(-2.0, 2.0) | st.just(0.0)
+)
+def test_a_rounded_bound_claims_no_more_and_stays_on_its_side(value, error, side, away):
+    threshold = value + away * error
+    number = float(rounded(value, error, side, threshold).replace("−", "-"))
+    slack = 1e-6 * error + 1e-12 * abs(value)
+    assert number <= value + slack if side == "lower" else number >= value - slack
+    assert abs(number - value) <= 0.1 * error + slack
+    if abs(away) > 1e-3:
+        assert (number > threshold) == (value > threshold)
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.4712, "+47%"), (-0.031, "−3.1%"), (12.3456, "+1235%"), (0.0, "+0%")])
+def test_a_change_in_percent(share, words):
+    assert signed_percent(share) == words
 
 
 @pytest.mark.parametrize(

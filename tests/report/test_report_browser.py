@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.reports import MAKERS, report_of
+from tests.reports import MAKERS, SITUATIONS, report_of
+from tightrope.report.line import marks_of
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -19,8 +21,11 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 WIDTHS = (400, 1000, 1600)
-FIGURES = {"forest", "effective", "share", "tail", "bootstrap"}
+TALLEST = {400: 4000, 1000: 2500}  # pixels of a page as it comes, by its width
+PAPER = {"width": 733, "height": 1062}  # A4 without its margins, in pixels
+FIGURES = {"line", "forest", "effective", "share", "tail", "bootstrap"}
 NO_FIGURES = {
+    **{name: {"effective", "share"} for name in ("every method", "one step", "no propensities")},  # there is one step
     "broken overlap": {"tail", "bootstrap"},  # all ratios and all replicates are alike
     "no common support": {"effective", "share", "tail"},  # there are no ratios
 }
@@ -80,6 +85,24 @@ STRUCTURE = """() => ({
 })"""
 
 
+# Rows of tables that are wider than their place, which on paper is a column.
+WIDE = """() => [...document.querySelectorAll('tr')].map(r => [r.textContent.trim().replace(/\\s+/g, ' '),
+    r.getBoundingClientRect().width - r.closest('table').parentElement.clientWidth])
+  .filter(([, over]) => over > 1).map(([words, over]) => `${over.toFixed(0)} too wide: ${words}`)"""
+
+# The marks of the number line from left to right, and the frame that they must stay in.
+LINE = """() => {
+  const line = document.querySelector('svg.line'), box = e => e.getBoundingClientRect();
+  const places = [...line.querySelectorAll('.tick, .dot, .tip')].map(e => (box(e).left + box(e).right) / 2);
+  const texts = [...line.querySelectorAll('text')].map(e => e.textContent);
+  return {places: places.sort((a, b) => a - b), texts, left: box(line).left, right: box(line).right};
+}"""
+
+
+def unfold(page, opened=True):
+    page.evaluate("opened => document.querySelectorAll('details').forEach(d => { d.open = opened; })", opened)
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -106,13 +129,80 @@ def opened(request, browser, tmp_path_factory):
     page.close()
 
 
+@pytest.mark.parametrize("folded", [True, False], ids=["folded", "unfolded"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_nothing_overlaps_or_is_cut_off(opened, width):
+def test_nothing_overlaps_or_is_cut_off(opened, width, folded):
     _, _, page, _, _ = opened
     page.emulate_media(media="screen", color_scheme="light")
     page.set_viewport_size({"width": width, "height": 900})
+    unfold(page, not folded)
     assert page.evaluate(MISPLACED) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    unfold(page, False)
+
+
+@pytest.mark.parametrize("name", ["one step", "no propensities"])
+def test_long_names_stay_on_a_phone(browser, name):
+    long = {
+        "title": "The ranking of spring " * 6,
+        "metric": "clicks per visit of a returning guest " * 2,
+        "unit": "clicks" * 9,
+    }
+    page = browser.new_page()
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.set_content(report_of(name).to_html(**long))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.evaluate("document.documentElement.scrollHeight") < TALLEST[400]
+    assert page.evaluate(MISPLACED) == []
+    page.close()
+
+
+@pytest.mark.parametrize("width", TALLEST)
+def test_a_folded_page_is_short(opened, width):
+    _, _, page, _, _ = opened
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("[...document.querySelectorAll('details')].filter(d => d.open).length") == 0
+    assert page.evaluate("document.documentElement.scrollHeight") < TALLEST[width]
+
+
+def test_the_first_screen_holds_the_answer(opened):
+    _, _, page, _, _ = opened
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": 1000, "height": 900})
+    assert page.evaluate("document.querySelector('.verdict').getBoundingClientRect().bottom") < 900
+
+
+def test_folds_open_and_close_by_keyboard(opened):
+    _, _, page, _, _ = opened
+    page.emulate_media(media="screen")
+    unfold(page, False)
+    names = page.evaluate("[...document.querySelectorAll('summary')].map(s => s.textContent)")
+    page.evaluate("document.activeElement.blur()")
+    for name in names:  # nothing else on a folded page takes the focus
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == name
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        for key, is_open in (("Enter", True), ("Space", False)):
+            page.keyboard.press(key)
+            assert page.evaluate("document.activeElement.parentElement.open") == is_open
+            assert page.evaluate("document.activeElement.nextElementSibling.checkVisibility()") == is_open
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_number_line_has_its_marks(opened, width):
+    name, _, page, _, _ = opened
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": width, "height": 900})
+    line, marks = page.evaluate(LINE), sorted(marks_of(report_of(name)), key=lambda mark: mark.value)
+    assert {mark.words for mark in marks} <= set(line["texts"])
+    assert len(line["places"]) == len(marks)
+    assert line["left"] < line["places"][0]
+    assert line["places"][-1] < line["right"]
+    near = [(mark.value, place) for mark, place in zip(marks, line["places"], strict=True) if mark.cls != "exact"]
+    (low, first), (high, last) = near[0], near[-1]
+    for value, place in near:  # every mark lies where its value says
+        assert place == pytest.approx(first + (last - first) * (value - low) / (high - low or 1.0), abs=1.0)
 
 
 def test_the_check_sees_overlap_and_cuts(browser):
@@ -136,11 +226,13 @@ def test_nothing_is_fetched_and_nothing_complains(opened):
 
 def test_every_figure_is_there_with_its_words(opened):
     name, _, page, _, _ = opened
+    unfold(page)
     told = page.evaluate(STRUCTURE)
+    unfold(page, False)
     assert {figure["id"] for figure in told["figures"]} == FIGURES - NO_FIGURES.get(name, set())
     for figure in told["figures"]:
         assert all(len(words) > 10 for words in figure["words"])
-        assert min(figure["size"]) > 100
+        assert min(figure["size"]) > 80
     assert told["unnamed"] == 0
 
 
@@ -170,10 +262,22 @@ def test_words_stand_out_from_their_ground(opened, scheme):
 
 def test_it_prints(opened):
     _, _, page, _, _ = opened
-    page.set_viewport_size({"width": 720, "height": 1000})
+    page.set_viewport_size(PAPER)
     page.emulate_media(media="print", color_scheme="dark")  # paper is white whatever the screen is
     assert page.evaluate(MISPLACED) == []
     assert page.evaluate(FAINT) == []
+    assert page.evaluate(WIDE) == []
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert page.evaluate("document.documentElement.scrollWidth") <= 720
-    assert page.pdf(format="A4", print_background=True).startswith(b"%PDF")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER["width"]
+
+
+def test_what_is_folded_is_printed_on_two_pages(opened):
+    name, _, page, _, _ = opened
+    unfold(page, False)
+    page.emulate_media(media="print")
+    page.set_viewport_size(PAPER)
+    shown = page.evaluate("[...document.querySelectorAll('details > :not(summary)')].map(e => e.checkVisibility())")
+    assert len(shown) >= 8
+    assert all(shown)
+    paper = page.pdf(format="A4", prefer_css_page_size=True, print_background=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) <= (2 if name in SITUATIONS else 4)

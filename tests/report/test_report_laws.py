@@ -18,10 +18,10 @@ BEHAVIOR = BehaviorCheck("tabular", -1.1, -1.2, 0.13, 0.14, 0.15, 1.6, (0.17, 0.
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("an estimate of its bias", give_or_take(1.1, 0.21, 4)),
+        ("an estimate of its bias", give_or_take(1.1, 0.21)),
         ("One-step error on held-out episodes", "1.4"),
         ("One-step error on the episodes it was fitted to", "1.3"),
-        ("−log-likelihood of a held-out episode", give_or_take(2.1, 0.22, 4)),
+        ("−log-likelihood of a held-out episode", give_or_take(2.1, 0.22)),
         ("The same of an episode it was fitted to", "1.9"),
         ("move its value, judging", "2.3"),
         ("pairs never logged", percent(0.15)),

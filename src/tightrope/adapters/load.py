@@ -65,10 +65,18 @@ def named_digest(spec: str) -> str:
 
     What a module reads while it is imported is not in its source, only in what the policy then does.
     """
-    if is_table(spec) or spec.lower().endswith(FILES):
-        return files_digest([Path(spec.partition(":")[0] if ".npz:" in spec.lower() else spec)])
+    file = named_file(spec)
+    if file is not None:
+        return files_digest([file])
     load_object(spec)
     return imported_digest(spec.partition(":")[0])
+
+
+def named_file(spec: str) -> Path | None:
+    """The file that the text names; None where it names a module's object."""
+    if is_table(spec) or spec.lower().endswith(FILES):
+        return Path(spec.partition(":")[0] if ".npz:" in spec.lower() else spec)
+    return None
 
 
 def from_name(spec: Any) -> Policy | None:

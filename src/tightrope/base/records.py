@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tightrope.base.closer import Details, Rehearsal
+from tightrope.base.beside import Details, Lift, Provenance, Rehearsal
 from tightrope.base.errors import visible
 from tightrope.base.plain import Record
 from tightrope.base.warnings import Caution
@@ -229,17 +229,6 @@ class Verdict(Record):
 
 
 @dataclass(frozen=True)
-class Provenance(Record):
-    """Where an evaluation comes from."""
-
-    versions: dict[str, str]
-    command: str = ""  # as typed; empty when called from Python
-    source: str = ""  # the file's name
-    sha256: str = ""  # of the file's content
-    policy: str = ""  # which policy in which form, where a command named one
-
-
-@dataclass(frozen=True)
 class Evaluation(Record):
     """Many bounds on one candidate, what the logs look like, and which bound to believe."""
 
@@ -257,6 +246,7 @@ class Evaluation(Record):
     settings: dict[str, Any] = field(default_factory=dict)  # confidence, replicates, seed and the like
     gains: tuple[Bound, ...] = ()  # bounds on the value minus the behaviour policy's, with baseline="behavior"
     believed_gains: tuple[Bound, ...] = ()  # the bounds on the gain to believe, at most one a side
+    lift: Lift | None = None  # with believed gains, where the behaviour policy's mean return is clearly not 0
     verdict: Verdict | None = None  # the answer in words
     rehearsal: tuple[Rehearsal, ...] = ()  # with rehearsals=...: how each bound fared on simulated logs
     details: Details | None = None  # the bootstrap's values and the episodes that matter most

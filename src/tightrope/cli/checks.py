@@ -7,12 +7,17 @@ from pathlib import Path
 PAGES = (".html", ".htm")
 
 
-def check_report(report: Path | None) -> None:
-    """Refuse a report that cannot be written, or whose name says that it is something else than a page."""
+def check_report(report: Path | None, **words: str | None) -> None:
+    """Refuse a report that cannot be written, or whose name says that it is something else; and words for no report."""
     from tightrope.base.errors import DataError
     from tightrope.io.write import check_writable
 
     if report is None:
+        needless = [f"--{name}" for name, word in words.items() if word is not None]
+        if needless:
+            raise DataError(
+                f"{', '.join(needless)} must come with --report FILE.html, because only the report shows it"
+            )
         return
     check_writable(report)
     if report.suffix.lower() not in PAGES:

@@ -26,6 +26,7 @@ from tightrope.cli.options import (
     Incomplete,
     Json,
     Logs,
+    Metric,
     OneStep,
     OnnxOutput,
     PolicyClass,
@@ -35,8 +36,10 @@ from tightrope.cli.options import (
     RewardRange,
     SeedOption,
     Sigma,
+    Title,
+    Unit,
 )
-from tightrope.cli.policies import form, named_policy
+from tightrope.cli.policies import form, named_policy, policy_sha256
 from tightrope.cli.reading import column_map, kept, load
 from tightrope.cli.shared import errors, leave, progress_bar, show
 from tightrope.cli.terminal import say
@@ -148,6 +151,9 @@ def evaluate(
     report: Annotated[
         Path | None, typer.Option(help="Also write a report here, one HTML page (.html).", rich_help_panel=OUTPUT)
     ] = None,
+    title: Title = None,
+    metric: Metric = None,
+    unit: Unit = None,
     json: Json = False,
 ) -> None:
     """Bound the candidate's value from logs of another policy, and say which bound to believe."""
@@ -158,7 +164,7 @@ def evaluate(
         check_gate(exit_code, threshold, baseline)
         settings: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "max_ratio": max_ratio}
         check_settings(estimator, method, model, **settings)
-        check_report(report)
+        check_report(report, title=title, metric=metric, unit=unit)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         dataset = load(
             logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy
@@ -182,13 +188,13 @@ def evaluate(
                 progress=progress,
                 **settings,
             )
-        result = _with_origin(result, logs, form(policy, epsilon, sigma, deterministic))
+        result = _with_origin(result, logs, policy, form(policy, epsilon, sigma, deterministic))
     show(result, json, everything=everything)  # before the report is written: a full disk must not cost the answer
     if candidate is not None and not json:
         say(f"Evaluated: {form(policy, epsilon, sigma, deterministic)}.")
     if report is not None:
         with errors():
-            result.to_html(report)
+            result.to_html(report, title=title, metric=metric or "value", unit=unit or "")
     leave(result, by_verdict=exit_code)
 
 
@@ -246,15 +252,17 @@ def inspect(
             raise wrong
 
 
-def _with_origin(result: Evaluation, logs: list[str], policy: str) -> Evaluation:
-    """The result, with the command as it was typed, the file that it read, and the form of the policy."""
+def _with_origin(result: Evaluation, logs: list[str], policy: str | None, words: str) -> Evaluation:
+    """The result, with the command as it was typed, the file that it read, the day, and the policy with its form."""
     import shlex
     from dataclasses import replace
+    from datetime import date
 
     from tightrope.base.errors import visible
     from tightrope.evaluation.provenance import with_origin
 
     assert result.provenance is not None
     command = shlex.join(["tightrope", *sys.argv[1:]])
-    made = with_origin(result.provenance, command, Path(logs[0]) if len(logs) == 1 else Path(", ".join(logs)))
-    return replace(result, provenance=replace(made, policy=visible(policy)))
+    source = Path(logs[0]) if len(logs) == 1 else Path(", ".join(logs))
+    origin = with_origin(result.provenance, command, source, date.today().isoformat())
+    return replace(result, provenance=replace(origin, policy=visible(words), policy_sha256=policy_sha256(policy)))

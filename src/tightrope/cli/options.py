@@ -105,6 +105,12 @@ OneStep = Annotated[
     bool, typer.Option("--one-step", help="Every row is an episode (logs of a bandit).", rich_help_panel=LOGS)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.", rich_help_panel=OUTPUT)]
+Title = Annotated[str | None, typer.Option(help="The report's title.", rich_help_panel=OUTPUT)]
+Metric = Annotated[
+    str | None,
+    typer.Option(help="What a return is, for the report: such as reward, or clicks per visit.", rich_help_panel=OUTPUT),
+]
+Unit = Annotated[str | None, typer.Option(help="Its unit, for the report: such as €.", rich_help_panel=OUTPUT)]
 Confidence = Annotated[
     float, typer.Option(help="The confidence of each bound, between 0.5 and 1.", rich_help_panel=QUESTION)
 ]

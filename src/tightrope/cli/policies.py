@@ -43,6 +43,17 @@ def named_policy(
     )
 
 
+def policy_sha256(policy: str | None) -> str:
+    """A hash of the policy's file, or of the module it comes from; empty where it is a column of the logs."""
+    from tightrope.adapters.load import is_column, named_digest, named_file
+    from tightrope.evaluation.provenance import sha256_of
+
+    if policy is None or is_column(policy):
+        return ""
+    file = named_file(policy)
+    return named_digest(policy) if file is None else sha256_of(file)
+
+
 def form(policy: str | None, epsilon: float | None, sigma: list[float] | None, deterministic: bool) -> str:
     """Which policy it is, and in which form, in words."""
     from tightrope.adapters.load import is_column

@@ -100,6 +100,13 @@ def advise(
     return f"These logs cannot answer: {why}{nothing}. What would help: {_help(bounds, overlap, side, dataset)}.", None
 
 
+def exact_of(answers: Sequence[Answer], side: Side, dataset: TrajectoryDataset) -> int | None:
+    """The first exact bound of this side in the fixed order, if it says anything."""
+    here = {i: answer for i, answer in enumerate(answers) if answer.bound.side == side}
+    first = _first_exact(here, dataset)
+    return None if first is None or _is_doubted(here[first].bound) else first
+
+
 def _first_exact(here: dict[int, Answer], dataset: TrajectoryDataset) -> int | None:
     """The first exact bound in the fixed order, whatever it says."""
     exact = [i for i, answer in here.items() if answer.bound.guarantee == "exact"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tightrope.base.closer import Details, Influence
+from tightrope.base.beside import Details, Influence
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import TightropeError, failing, visible
 from tightrope.base.problem import Problem

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tightrope.base.records import About, Bound, Summary, Verdict
-from tightrope.evaluation.advice import advise, reasons
+from tightrope.evaluation.advice import advise, exact_of, reasons
 from tightrope.evaluation.case import Answer, Case
 from tightrope.evaluation.compute import Computed
 from tightrope.evaluation.overlap import summarize
@@ -72,4 +72,6 @@ def _believe(answers: Sequence[Answer], cases: Sequence[Case], strict: bool) -> 
     """The advice, and which bounds it points to."""
     advice = [advise(answers, case.overlap, case.side, case.problem.dataset, strict=strict) for case in cases]
     text = for_sides([case.side for case in cases], [text for text, _ in advice])
-    return Use(text, tuple(index for _, index in advice if index is not None))
+    exact = [exact_of(answers, case.side, case.problem.dataset) for case in cases]
+    believe = tuple(index for _, index in advice if index is not None)
+    return Use(text, believe, tuple(answers[index].bound for index in exact if index is not None))

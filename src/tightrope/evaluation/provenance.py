@@ -9,19 +9,24 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from tightrope.base.beside import Provenance
 from tightrope.base.errors import visible
-from tightrope.base.records import Provenance
 
 PACKAGES = ("tightrope", "numpy", "scipy", "numba", "pyarrow")  # what the numbers may depend on
 
 
-def with_origin(record: Provenance, command: str, source: Path) -> Provenance:
-    """With what only a command knows: how it was typed, the name of the file that it read, the content's SHA-256."""
+def with_origin(record: Provenance, command: str, source: Path, date: str) -> Provenance:
+    """With what only a command knows: how it was typed, the file that it read, the content's SHA-256, the day."""
+    known = replace(record, command=visible(command), date=date)
     if not source.is_file():
-        return replace(record, command=visible(command), source=visible(str(source)))
-    with source.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return replace(record, command=visible(command), source=visible(source.name), sha256=digest)
+        return replace(known, source=visible(str(source)))
+    return replace(known, source=visible(source.name), sha256=sha256_of(source))
+
+
+def sha256_of(path: Path) -> str:
+    """The hash of a file's content, as ``sha256sum`` prints it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def provenance() -> Provenance:

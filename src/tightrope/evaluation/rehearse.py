@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tightrope.base.closer import Rehearsal
+from tightrope.base.beside import Rehearsal
 from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
 from tightrope.bounds.rehearsal.bound import Stage

@@ -8,10 +8,11 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tightrope.base.errors import visible
-from tightrope.base.records import Bound, Evaluation
+from tightrope.base.records import Evaluation
 from tightrope.base.warnings import coded
-from tightrope.report.ruler import Mark, number_line
-from tightrope.report.scale import give_or_take, short
+from tightrope.report.line import believed, marks_of
+from tightrope.report.ruler import ruler
+from tightrope.report.scale import give_or_take
 
 STYLES = {"yes": "bold green", "no": "bold red", "cannot tell": "bold yellow", "broken": "bold red"}
 WIDEST = 100  # a longer line is no easier to read
@@ -59,12 +60,12 @@ def sections(result: Evaluation) -> list[tuple[str, str]]:
 
 def drawing(result: Evaluation, width: int) -> list[str]:
     """The number line, with an empty line on both sides; nothing where there is nothing to compare."""
-    marks = _marks(result)
+    marks = marks_of(result)
     if len(marks) < 2:
         return []
-    bounds = {bound.side: bound.value for bound in _answering(result)}
+    bounds = {bound.side: bound.value for bound in believed(result)}
     held = (bounds.get("lower", -math.inf), bounds.get("upper", math.inf)) if bounds else (math.inf, -math.inf)
-    return ["", *number_line(marks, held, width), ""]
+    return ["", *ruler(marks, held, width), ""]
 
 
 def logs_line(result: Evaluation) -> str:
@@ -77,39 +78,9 @@ def logs_line(result: Evaluation) -> str:
     return (
         f"{summary.n_trajectories:,} episodes, {steps}; discount {summary.discount:g}, horizon {summary.horizon}"
         f"{declared}. {worth if measured else ''}The behaviour policy's own value: "
-        f"{give_or_take(summary.return_mean, summary.return_error, 4)}."
+        f"{give_or_take(summary.return_mean, summary.return_error)}."
         + (f" Behaviour policy estimated ({check.behavior})." if check else "")
     )
-
-
-def _answering(result: Evaluation) -> tuple[Bound, ...]:
-    """The bounds that the verdict rests on."""
-    about_gain = result.verdict is not None and result.verdict.about == "gain"
-    return result.believed_gains if about_gain else result.believed
-
-
-def _marks(result: Evaluation) -> list[Mark]:
-    """What is to be seen on the line, as far as it is known and finite."""
-    verdict, summary, bounds = result.verdict, result.summary, _answering(result)
-    about_gain = verdict is not None and verdict.about == "gain"
-    marks = [Mark(one.value, "[" if one.side == "lower" else "]", f"{one.side} bound") for one in bounds]
-    known = [(bound.side, bound.value) for bound in bounds]
-    marks += [
-        Mark(one.value, "├" if one.side == "lower" else "┤", f"exact {one.side} bound", near=False)
-        for one in result.exact
-        if (one.side, one.value) not in known
-    ]
-    marks += [Mark(one.estimate, "●", "estimate") for one in bounds[:1]]
-    if verdict is not None and verdict.threshold is not None:
-        marks.append(Mark(verdict.threshold, "┃", "threshold"))
-    if not about_gain:
-        marks.append(Mark(summary.return_mean, "◆", "behaviour policy"))
-        if result.true_value is not None:
-            marks.append(Mark(result.true_value, "★", "true value"))
-    elif verdict is not None and verdict.threshold != 0:
-        marks.append(Mark(0.0, "◆", "behaviour policy"))
-    finite = [mark for mark in marks if math.isfinite(mark.value)]
-    return [Mark(mark.value, mark.sign, f"{mark.label} {short(mark.value)}", mark.near) for mark in finite]
 
 
 def _labelled(label: str, words: str) -> Text:

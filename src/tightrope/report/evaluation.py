@@ -87,12 +87,23 @@ class Evaluation(records.Evaluation):
 
         return evaluation_table(self)
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The report as one self-contained page; also written to ``path`` if given."""
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str | None = None,
+        metric: str = "value",
+        unit: str = "",
+    ) -> str:
+        """The report as one self-contained page; also written to ``path`` if given.
+
+        ``metric`` says what a return is, such as "clicks per visit", and ``unit`` what it is counted in.
+        """
         from tightrope.io.write import write_text
         from tightrope.report.html import page
+        from tightrope.report.words import Labels
 
-        text = page(self)
+        text = page(self, Labels(title or "", metric, unit))
         if path is not None:
             write_text(Path(path), text)
         return text

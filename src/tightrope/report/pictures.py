@@ -17,7 +17,7 @@ HALF = 0.5  # share of one episode above which the diagnostics warn
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, its title, and a sentence that says what it shows."""
+    """A figure, its title, and a sentence that says what it shows; that alone where there is nothing to draw."""
 
     svg: str
     title: str
@@ -71,20 +71,22 @@ def _effective(result: Evaluation, points: list[tuple[float, float]], x: Scale, 
     y = Scale(1, max(10.0, float(n)), log=True)
     marks = [(TOO_FEW, "limit")] if n > TOO_FEW else []
     names = ("step", "episodes (logarithmic)")
-    return Drawing(svg.chart(key, title, caption, points, x, y, names=names, marks=marks, whole=True), title, caption)
+    picture = svg.chart(key, title, caption, points, x, y, names=names, marks=marks, whole=True)
+    return Drawing(picture if len(points) > 1 else "", title, caption)
 
 
 def _largest(points: list[tuple[float, float]], x: Scale, key: str) -> Drawing:
     title = "Share of the heaviest episode at each step"
     last = points[-1][1]
-    caption = f"At the last step a single episode carries {percent(last)} of the weight."
+    where = "At the last step a" if len(points) > 1 else "A"
+    caption = f"{where} single episode carries {percent(last)} of the weight."
     if last > HALF:
         caption += " Above 50% (dashed) one episode decides the answer."
     shares = [(t, 100 * share) for t, share in points]
     picture = svg.chart(
         key, title, caption, shares, x, Scale(0, 100), names=("step", "share in %"), marks=[(50, "limit")], whole=True
     )
-    return Drawing(picture, title, caption)
+    return Drawing(picture if len(points) > 1 else "", title, caption)
 
 
 def _tail(result: Evaluation, tail: list[tuple[float, float]], key: str) -> Drawing:

@@ -18,9 +18,37 @@ def short(value: float, digits: int = 4) -> str:
     return f"{value + 0.0:.{digits}g}".replace("-", "−").replace("e+0", "e").replace("e+", "e").replace("e−0", "e−")
 
 
-def give_or_take(value: float, error: float, digits: int = 5) -> str:
+def rounded(value: float, error: float, side: str = "", apart: float | None = None) -> str:
+    """As many digits as the error has two; a lower bound is rounded down and an upper one up.
+
+    ``apart``: a number on whose side the rounded one stays, whatever digits that takes.
+    """
+    if not (math.isfinite(value) and 1e-12 * abs(value) < error < math.inf and error > TINY):
+        return short(value, 5)
+    turned = {"lower": math.floor, "upper": math.ceil}.get(side, round)
+    fewest = 1 - math.floor(math.log10(error))
+    for places in range(fewest, fewest + 6):
+        step = 10.0**-places
+        number = turned(round(value / step, 6)) * step
+        if apart is None or (number > apart, number < apart) == (value > apart, value < apart):
+            break
+    if 1e-4 <= max(abs(number), error) < 1e6 and places <= 8:
+        return f"{number + 0.0:.{max(places, 0)}f}".replace("-", "−")
+    digits = math.floor(math.log10(abs(number))) + places + 1 if number else 1
+    return short(number, max(1, min(digits, 15)))
+
+
+def give_or_take(value: float, error: float) -> str:
     """A number with its standard error; an error of the size of rounding is none."""
-    return f"{short(value, digits)} ± {short(0.0 if error < 1e-12 * abs(value) else error, 2)}"
+    if not 1e-12 * abs(value) < error < math.inf:
+        return f"{short(value, 5)} ± {short(0.0 if error < math.inf else error, 2)}"
+    return f"{rounded(value, error)} ± {rounded(error, error)}"
+
+
+def signed_percent(share: float) -> str:
+    """A change in whole percent, or two digits where it is small."""
+    words = percent(share, max(2, len(f"{abs(100 * share):.0f}")))
+    return words if share < 0 else f"+{words}"
 
 
 def percent(share: float, digits: int = 3) -> str:

@@ -11,7 +11,7 @@ from html import escape
 from tightrope.report.scale import Scale, short, tick_words
 
 LEFT, RIGHT = 15.0, 93.0  # percent: where the plot of a chart begins and ends
-TOP, HEIGHT = 24, 150  # pixels
+TOP, HEIGHT = 24, 120  # pixels
 
 
 def element(tag: str, text: str = "", /, **attributes: object) -> str:
@@ -28,12 +28,13 @@ def group(tag: str, children: Iterable[str], /, **attributes: object) -> str:
     return f"<{tag}{given}>{''.join(children)}</{tag}>"
 
 
-def image(key: str, title: str, description: str, height: float, children: Iterable[str]) -> str:
+def image(key: str, title: str, description: str, height: float, children: Iterable[str], cls: str = "") -> str:
     """A figure as wide as its place, with its text alternative."""
     words = [element("title", title, id=f"{key}-title"), element("desc", description, id=f"{key}-desc")]
     return group(
         "svg",
         [*words, *children],
+        cls=cls,
         role="img",
         aria_labelledby=f"{key}-title {key}-desc",
         width="100%",
@@ -70,11 +71,7 @@ def chart(
     whole: bool = False,
 ) -> str:
     """A curve over axes; ``names`` are the axes' (across, up), ``marks`` are (height, class) lines across."""
-    shown = [*points, *points] if len(points) == 1 else points
-    places = [(100 * x.at(a), 100 - 100 * y.at(b)) for a, b in shown]
-    if len(points) == 1:
-        places = [(0.0, places[0][1]), (100.0, places[0][1])]
-    path = "M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in places)
+    path = "M" + "L".join(f"{100 * x.at(a):.2f} {100 - 100 * y.at(b):.2f}" for a, b in points)
     curve = group(
         "svg",
         [element("path", d=path, cls="curve", vector_effect="non-scaling-stroke")],
@@ -106,13 +103,13 @@ def _up_axis(y: Scale, name: str) -> list[str]:
 def across_axis(
     x: Scale, name: str, bottom: float, *, left: float = LEFT, right: float = RIGHT, whole: bool = False
 ) -> list[str]:
-    """Ticks and their words under a plot; the axis' name below them."""
+    """Ticks and their words under a plot; the axis' name below them, if it has one."""
     ticks = [tick for tick in x.ticks() if not whole or tick == int(tick)]
     parts = [line(left, bottom, right, bottom, "axis")]
     for tick, words in zip(ticks, tick_words(ticks), strict=True):
         place = left + (right - left) * x.at(tick)
         parts += [line(place, bottom, place, bottom + 4, "axis"), label(place, bottom + 14, words, "middle")]
-    return [*parts, label((left + right) / 2, bottom + 32, name, "middle", "axis-name")]
+    return [*parts, label((left + right) / 2, bottom + 32, name, "middle", "axis-name")] if name else parts
 
 
 def histogram(

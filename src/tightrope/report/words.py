@@ -4,11 +4,80 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from tightrope.base.records import BehaviorCheck, Evaluation, ModelCheck
-from tightrope.report.scale import give_or_take, percent, short
+from tightrope.base.records import About, BehaviorCheck, Bound, Evaluation, ModelCheck
+from tightrope.report.scale import give_or_take, percent, rounded, short
 
 Line = tuple[str, str]
+SHOWN = 10  # letters of a hash on the first screen
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What the reader calls the report and the return of an episode."""
+
+    title: str = ""
+    metric: str = "value"
+    unit: str = ""
+
+
+def subject(result: Evaluation) -> About:
+    """What the first screen is about: the gain where there are bounds on it to believe, else the value."""
+    return "gain" if result.believed_gains else "value"
+
+
+def reading(result: Evaluation) -> str:
+    """How to read the number line."""
+    bounds = result.believed_gains or result.believed
+    if not bounds:
+        return "There is no bound to believe, so these logs do not say where the candidate lies."
+    each = "each side " if len(bounds) == 2 else ""
+    sure = level(bounds[0].confidence)
+    return f"Blue: where the candidate’s {subject(result)} lies, {each}with {sure} confidence; rounded outwards."
+
+
+def bound_number(bound: Bound, threshold: float | None) -> str:
+    """A bound with as many digits as its uncertainty allows, on its own side of the threshold."""
+    apart = threshold if threshold is not None and math.isfinite(threshold) else None
+    return rounded(bound.value, _error(bound), bound.side, apart)
+
+
+def estimate_number(bound: Bound) -> str:
+    """An estimate with as many digits as its uncertainty allows."""
+    return rounded(bound.estimate, _error(bound))
+
+
+def _error(bound: Bound) -> float:
+    """The estimate's standard error, or about that."""
+    return abs(bound.estimate - bound.value) / 2 if bound.standard_error is None else bound.standard_error
+
+
+def origin(result: Evaluation) -> list[str]:
+    """When and from what the numbers come, in a line; hashes by their first letters."""
+    summary, record = result.summary, result.provenance
+    amount = f"{summary.n_trajectories:,} episodes, {summary.n_steps:,} steps"
+    if record is None:
+        return [amount]
+    data = [f"{amount} of {record.source}" if record.source else amount, _short_hash("data", record.sha256)]
+    return [part for part in (record.date, *data, _short_hash("candidate", record.policy_sha256)) if part]
+
+
+def _short_hash(name: str, sha256: str) -> str:
+    return f"{name} SHA-256 {sha256[:SHOWN]}…" if sha256 else ""
+
+
+def sources(result: Evaluation) -> list[tuple[str, str, str]]:
+    """What the numbers were computed from, with hashes: (name, text, SHA-256)."""
+    record = result.provenance
+    if record is None:
+        return []
+    lines = [
+        ("Date", record.date, ""),
+        ("Data", record.source, record.sha256),
+        ("Candidate", record.policy, record.policy_sha256),
+    ]
+    return [line for line in lines if line[1]]
 
 
 def level(confidence: float) -> str:
@@ -63,11 +132,11 @@ def model_lines(check: ModelCheck) -> list[Line]:
     """What the check of the model against the logs shows."""
     likelihood = None
     if check.likelihood_held_out is not None:
-        likelihood = give_or_take(check.likelihood_held_out, check.likelihood_error or 0.0, 4)
+        likelihood = give_or_take(check.likelihood_held_out, check.likelihood_error or 0.0)
     lines = [
         (
             "What the importance-weighted logs add to its value (an estimate of its bias)",
-            give_or_take(check.correction, check.correction_error, 4),
+            give_or_take(check.correction, check.correction_error),
         ),
         ("One-step error on held-out episodes", short(check.held_out_error)),
         ("One-step error on the episodes it was fitted to", short(check.training_error)),

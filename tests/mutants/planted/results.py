@@ -94,8 +94,8 @@ TOPIC = Topic(
         Mutant(
             "the report's estimate of the model's bias is the one-step error",
             "model_lines",
-            "give_or_take(check.correction, check.correction_error, 4)",
-            "give_or_take(check.held_out_error, check.correction_error, 4)",
+            "give_or_take(check.correction, check.correction_error)",
+            "give_or_take(check.held_out_error, check.correction_error)",
             "test_a_models_numbers_have_their_names",
         ),
         Mutant(
