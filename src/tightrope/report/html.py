@@ -70,6 +70,7 @@ def _context(result: Evaluation, labels: Labels) -> dict[str, Any]:
         "symbol": SYMBOLS[verdict.kind],
         "headline": verdict.headline,
         "verdict_text": verdict.text,
+        "change": verdict.change,
         "threshold": value_threshold(result),
         "provenance": result.provenance,
         "origin": origin(result),
@@ -120,8 +121,7 @@ def _table(result: Evaluation) -> list[dict[str, Any]]:
     for row in rows.values():
         # Broken at a plus sign and nowhere else, so that a narrow table stays low.
         row["name"] = f"{row['first'].estimator.upper()}\u00a0{row['first'].method}".replace("+", "+\u200b")
-        # IS and PDIS count from the floor for a lower and from the ceiling for an upper bound: two estimates.
-        row["estimate"] = " / ".join(dict.fromkeys(short(one.estimate) for one in row["bounds"].values()))
+        row["estimate"] = short(row["first"].estimate)
     return list(rows.values())
 
 
