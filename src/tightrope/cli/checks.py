@@ -46,11 +46,11 @@ def check_settings(
     Settings(confidence=confidence, n_resamples=n_resamples, max_ratio=max_ratio)
     if ":" not in model and model not in ("auto", *MODELS):
         raise TightropeError(must_be_one_of("model", model, ("auto", *MODELS), "module:object"))
-    asked = [find_estimator(name) for name in estimators or ()]
+    chosen = [find_estimator(name) for name in estimators or ()]
     bounds = [find_method(name) for name in methods or ()]
     if all(isinstance(bound, BootstrapBound) and "values" in bound.needs for bound in bounds):  # the usual ones too
         rank(1 - confidence, n_resamples)
-    if asked and bounds and not any(is_valid(one, bound) for one in asked for bound in bounds):
+    if chosen and bounds and not any(is_valid(one, bound) for one in chosen for bound in bounds):
         raise BoundError(
             f"no bound of {', '.join(methods or ())} is valid for {', '.join(estimators or ())}: exact bounds need one "
             "independent value per episode (is, pdis, tdr), robust needs mb, rehearsed needs wdr"

@@ -36,11 +36,11 @@ def described(source: Any, given: Any) -> list[dict[str, str]] | None:
         roles = {name: role for role, several in assign(names, given).items() for name in several}
     except TightropeError:  # two columns for one role: the error itself says so
         roles = {}
-    found = []
+    columns = []
     for name in names:
         column = None if name in opened.broken else opened.table[name]
         example = opened.broken.get(name, "") if column is None else str(column[0].as_py())
-        found.append(
+        columns.append(
             {
                 "column": name,
                 "type": "unreadable" if column is None else str(column.type),
@@ -49,7 +49,7 @@ def described(source: Any, given: Any) -> list[dict[str, str]] | None:
                 "missing": "" if column is None else str(column.null_count),
             }
         )
-    return found
+    return columns
 
 
 def show_columns(source: Any, given: Any, error: Exception, json: bool) -> None:
@@ -78,8 +78,8 @@ def show_logs(summary: Summary, parts: Parts, missing: Sequence[Gap], json: bool
     if json:
         import json as encoder
 
-        told: dict[str, object] = {name: _plain(part) for name, part in parts.items()}
-        say(encoder.dumps({"summary": summary.to_dict(), **told, "missing": [one.to_dict() for one in missing]}))
+        plain: dict[str, object] = {name: _plain(part) for name, part in parts.items()}
+        say(encoder.dumps({"summary": summary.to_dict(), **plain, "missing": [one.to_dict() for one in missing]}))
         return
     from tightrope.report.table import summary_table
 
