@@ -64,7 +64,7 @@ def test_table_and_advice_say_so(result):
 
     console = Console(width=200)
     with console.capture() as printed:
-        console.print(evaluation_table(result))
+        console.print(evaluation_table(result, everything=True))
     assert "Behaviour policy estimated (tabular)." in " ".join(printed.get().split())
     assert "calibration error" in printed.get()
     assert "the behaviour probabilities are estimated" in result.advice

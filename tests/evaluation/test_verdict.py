@@ -95,3 +95,15 @@ def test_a_threshold_asks_for_both_sides():
 def test_a_threshold_is_a_number(threshold):
     with pytest.raises(BoundError, match=r"threshold must be a finite number or None; got"):
         tightrope.evaluate(dataset(), POLICY, threshold=threshold)
+
+
+def test_more_episodes_shrink_the_gap_with_their_root():
+    """100 episodes leave a gap of 0.4; the threshold is half as far off, so four times as many settle it."""
+    lower = Bound(0.1, "lower", 0.95, 0.5, "tdr", "percentile", "approximate", 0.05, n_trajectories=100)
+    upper = replace(lower, side="upper", value=0.9)
+    change = verdict([lower, upper], "", threshold=0.3).change
+    assert change.startswith("About 300 more episodes like these (160 to 610) would settle it with a yes")
+    below = verdict([lower, upper], "", threshold=0.7).change
+    assert below.startswith("About 300 more episodes like these (160 to 610) would settle it with a no")
+    unsure = verdict([lower, upper], "", threshold=0.46).change
+    assert "or more) would settle it" in unsure

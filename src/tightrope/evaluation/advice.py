@@ -22,6 +22,7 @@ from tightrope.evaluation.model_check import REMEMBERS
 from tightrope.evaluation.sentences import (
     CHECK,
     CLOSER,
+    LOGGED,
     TRY_ACTIONS,
     WRONG_RATIOS,
     against_model,
@@ -72,8 +73,7 @@ def advise(
     """A line of advice and which answer of this side it points to; None when these logs cannot answer."""
     here = {i: answer for i, answer in enumerate(answers) if answer.bound.side == side}
     bounds = {i: answer.bound for i, answer in here.items()}
-    first = _first_exact(here, dataset)
-    exact = None if first is None or _is_doubted(bounds[first]) else first
+    first, exact = _first_exact(here, dataset), exact_of(answers, side, dataset)
     if strict:
         if exact is not None:
             return f"Use {named(bounds[exact])}. {ANY_N}.", exact
@@ -188,12 +188,13 @@ def _doubts(bounds: Sequence[Bound]) -> str:
 def _help(bounds: dict[int, Bound], overlap: Overlap, side: Side, dataset: TrajectoryDataset) -> str:
     if coded(overlap.warnings, "no-overlap"):
         return TRY_ACTIONS
+    estimated = any(bound.behavior is not None for bound in bounds.values())
     if coded(overlap.warnings, "mean-ratio"):
-        return CHECK
+        return LOGGED if estimated else CHECK
     if any(bound.guarantee == "exact" for bound in bounds.values()):
         return CLOSER
-    if any(bound.behavior is not None for bound in bounds.values()):
-        return f"logs with the probabilities of their actions, for an exact bound; {CLOSER}"
+    if estimated:
+        return f"{LOGGED}, for an exact bound; {CLOSER}"
     low, high = dataset.value_range or (-np.inf, np.inf)
     if not np.isfinite(low if side == "lower" else high):
         return f"a declared reward_range, for an exact bound; {CLOSER}"

@@ -14,6 +14,7 @@ from tightrope.base.warnings import coded
 FEWEST = 50  # episodes below which approximations err too often at their own level, and rehearsals do not help
 CLOSER = "more logs, or logs of a policy closer to the candidate"
 CHECK = "check the behaviour probabilities"
+LOGGED = "logs with the probabilities of their actions"
 TRY_ACTIONS = "logs of a policy that sometimes acts as the candidate does, with its probabilities"
 WRONG_RATIOS = (
     "the importance ratios do not average to 1, so the behaviour probabilities are wrong or the episodes that matter "
@@ -73,7 +74,7 @@ def no_answer(recommendation: Recommendation, overlap: Overlap, *, estimated: bo
         return f"These logs cannot answer: {_no_bound(recommendation, overlap, estimated=estimated)}."
     bound = recommendation.bound
     reasons = {
-        "ratios": (WRONG_RATIOS, CHECK),
+        "ratios": (WRONG_RATIOS, LOGGED if estimated else CHECK),
         "infinite": (f"{pair(bound)} is infinite", CLOSER),
         "model": (f"{_lack(overlap)}, and this speaks against the model: {against_model(bound)}", _remedy(overlap)),
         "vacuous": (f"{pair(bound)} does not improve on what is possible anyway", CLOSER),

@@ -33,7 +33,7 @@ def ruler(marks: Sequence[Mark], held: tuple[float, float], width: int) -> list[
     if any(len(label) > space for (_, label), space in zip([*left, *right], room, strict=True)):
         ordered = sorted(marks, key=lambda mark: mark.value)
         return ["".join(axis), *(f"{_sign(mark)} {_label(mark)}" for mark in ordered)]
-    above = [_bars(left[:row]).ljust(cell) + f"╭ {label}" for row, (cell, label) in enumerate(left)]
+    above = [_bars(left[:row])[:cell].ljust(cell) + f"╭ {label}" for row, (cell, label) in enumerate(left)]
     below = [
         f"{label} ╯".rjust(cell + 1) + _bars(right[row + 1 :])[cell + 1 :] for row, (cell, label) in enumerate(right)
     ]

@@ -6,6 +6,7 @@ from tests.mutants.planted import (
     data,
     estimators,
     exact,
+    face,
     gains,
     guards,
     models,
@@ -37,4 +38,5 @@ TOPICS: tuple[Topic, ...] = (
     policies.TOPIC,
     studies.TOPIC,
     results.TOPIC,
+    face.TOPIC,
 )

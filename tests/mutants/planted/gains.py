@@ -99,16 +99,16 @@ TOPIC = Topic(
         ),
         Mutant(
             "strict holds for values and not for gains",
-            "judge",
-            "_believe(gains, cases, strict)",
-            "_believe(gains, cases, False)",
+            "_using",
+            "_believe(answers, cases, strict)",
+            "_believe(answers, cases, strict and about == 'value')",
             "test_strict_holds_for_gains_too",
         ),
         Mutant(
             "the verdict on the gain looks at the value's bounds",
             "judge",
-            "[gained[i] for i in believe_gains] if about == 'gain' else [bounds[i] for i in believe]",
-            "[bounds[i] for i in believe]",
+            "[(gained if gain else bounds)[i] for i in last.believe]",
+            "[bounds[i] for i in advice.believe]",
             "test_the_verdict_is_about_the_gain",
         ),
         Mutant(
