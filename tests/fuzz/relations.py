@@ -174,6 +174,8 @@ def _first_step(rng: Rng, question: Question) -> Relation | None:
     """With discount 0 only the first step counts."""
     if question.horizon == 1 or question.discount != 0 or question.estimated:
         return None
+    if not any(e.ratio(question.horizon - 1) > 0 for e in question.episodes):
+        return None  # refused: nobody went on as the candidate does, though what follows counts for nothing
     first = [
         replace(
             e,
