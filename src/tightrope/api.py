@@ -311,14 +311,15 @@ def evaluate(
     pairs = _pairs(problem, estimators, methods, model)
     computed = compute(cases, pairs, about="value" if baseline is None else "gain")
     # Unless bounds were asked for by name, a rule that was fixed before any reward was looked at says which to use.
-    question = _question(cases[0], model, strict=strict) if estimators is None and methods is None else None
+    question = _question(cases, model, strict=strict) if estimators is None and methods is None else None
     judgement = judge(computed, question, threshold=threshold, strict=strict)
     rehearsal = rehearse(cases, pairs, rehearsals) if rehearsals else ()
     return replace(_assembled(computed, judgement, true_value), rehearsal=rehearsal)
 
 
-def _question(case: Case, model: str | Model, *, strict: bool = False) -> Question:
-    return Question(case.problem, case.overlap, case.behavior, case.settings, model, strict=strict)
+def _question(cases: Sequence[Case], model: str | Model, *, strict: bool = False) -> Question:
+    case = cases[0]
+    return Question(case.problem, case.overlap, case.behavior, case.settings, model, strict=strict, cases=tuple(cases))
 
 
 def _assembled(computed: Computed, judgement: Judgement, true_value: float | None) -> Evaluation:
@@ -425,7 +426,7 @@ def _one(
     with failing():
         (case,) = cases_of(_problem(dataset, policy, settings.behavior, max_step_ratio), [side], settings)
         if estimator is None and method is None:
-            return _question(case, model).bound(side)
+            return _question([case], model).bound(side)
         (result,) = answers_of(case, [pair])
     if isinstance(result, TightropeError):
         raise result

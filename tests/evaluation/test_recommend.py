@@ -138,6 +138,7 @@ def test_a_floor_that_dominates_the_width_is_named_with_what_another_would_give(
     (would,) = (part.value for part in question(nearer).recommend("lower").parts)
     assert f"The declared floor dominates the width: with {low.returns.min():.4g} instead of" in text
     assert f"this bound would be {would:.4g}" in text
+    assert f"this bound would be {would:.4g}" in tightrope.evaluate(low, BONUS.candidate, n_resamples=200).advice
     assert "dominates" not in question(FEW).use([], ["lower"]).text
 
 

@@ -138,6 +138,17 @@ def test_a_changed_part_is_refused_by_name(change, tmp_path, monkeypatch):
     assert {path.name: path.read_bytes() for path in (folder / "o").iterdir() if path.name != "lock"} == before
 
 
+def test_each_policy_has_its_own_hash(tmp_path, monkeypatch):
+    monkeypatch.chdir(parts(tmp_path / "mine"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    domain = UserDomain("CartPole-v1", "coin.npy", "table.npy")
+    before = domain.content()
+    resave("table.npy", [[0.2, 0.8]] * 3)(Path.cwd())
+    after = domain.content()
+    assert {name for name in before if before[name] != after[name]} == {"candidate"}
+    assert after["candidate"] != after["behavior"]
+
+
 def test_an_unchanged_study_goes_on_in_another_process(tmp_path):
     """Hashes do not depend on addresses, on the order of sets, or on how many threads BLAS has."""
     folder = parts(tmp_path / "mine")

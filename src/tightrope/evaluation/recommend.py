@@ -94,6 +94,7 @@ class Question:
     settings: Settings
     model: str | Model = "auto"
     strict: bool = False
+    cases: tuple[Case, ...] = ()  # where bounds were computed already: how a model fares is known there
 
     def bound(self, side: Side) -> Bound:
         """The recommended bound; refuses with the reason where there is none, and where only a model could answer."""
@@ -168,7 +169,9 @@ class Question:
         rehearsed = part.method == Rehearsed.name
         method = Rehearsed(fewest(own.confidence)) if rehearsed else find_method(part.method)
         pair = (gain(estimator) if about == "gain" else estimator, method)
-        (result,) = answers_of(Case(self.problem, self.overlap, side, own, self.behavior), [pair])
+        known = next((case for case in self.cases if case.side == side), None)
+        case = known or Case(self.problem, self.overlap, side, own, self.behavior)
+        (result,) = answers_of(replace(case, settings=own), [pair])
         if isinstance(result, TightropeError):
             raise result
         return result.bound
@@ -182,7 +185,7 @@ class Question:
         low, high = data.value_range
         nearer = float(data.returns.min() if side == "lower" else data.returns.max())
         ends = (nearer, high) if side == "lower" else (low, nearer)
-        other = replace(self, problem=replace(self.problem, dataset=replace(data, return_range=ends)))
+        other = replace(self, problem=replace(self.problem, dataset=replace(data, return_range=ends)), cases=())
         would = other._part(Part("tdr", chosen.parts[used].method, self._share(chosen.parts[used])), side, "value")
         possible = min(max(bound.estimate, low), high)  # counted from a far floor, estimates may lie anywhere
         if abs(would.value - bound.value) < DOMINATES * abs(possible - bound.value):

@@ -123,7 +123,7 @@ TOPIC = Topic(
             "UserDomain.content",
             "named_digest(self.candidate)",
             "named_digest(self.behavior)",
-            "test_a_changed_part_is_refused_by_name",
+            "test_each_policy_has_its_own_hash",
         ),
         Mutant(
             "a study goes on with a candidate that has changed",
