@@ -9,6 +9,7 @@ from scipy import stats
 from tightrope.base import kernels
 from tightrope.base.errors import TightropeError
 from tightrope.functional.engines.local import Walk
+from tightrope.functional.engines.threads import Meter
 from tightrope.functional.resampling import (
     BLOCK,
     Bayesian,
@@ -163,7 +164,7 @@ def test_tiles_and_rows_agree(scheme, n, monkeypatch):
         np.testing.assert_array_equal(draw_weights(n, 11, seed=3, resampling=scheme, first=first), whole[first:][:11])
     for tile in (7, 256, 1):
         monkeypatch.setattr("tightrope.functional.engines.local.TILE_ROWS", tile)
-        walk = Walk(scheme, n, 50, seed=3)
+        walk = Walk(scheme, n, 50, 3, Meter(1.0, None))
         for slab in (range(50), range(13, 40)):
             made = np.full((len(slab), n), np.nan)
             for start, rows, weights in walk.tiles(slab):

@@ -32,10 +32,13 @@ class _ForgivingCache(FunctionCache):  # type: ignore[misc]  # numba has no type
 
 
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """The function compiled on its first call, from the cache if there is one; ``options`` are numba's."""
+    """The function compiled on its first call, from the cache if there is one; ``options`` are numba's.
+
+    It holds no lock of Python's while it runs, so that threads run beside each other.
+    """
     if function is None:
         return partial(compiled, **options)
-    dispatcher = njit(**options)(function)
+    dispatcher = njit(nogil=True, **options)(function)
     with suppress(RuntimeError, OSError):  # there is no place for a cache
         dispatcher._cache = _ForgivingCache(dispatcher.py_func)
     return dispatcher

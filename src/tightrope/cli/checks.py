@@ -32,6 +32,7 @@ def check_settings(
     confidence: float,
     n_resamples: int,
     max_ratio: float | None,
+    n_jobs: int | None,
 ) -> None:
     """Refuse names that nobody knows, pairs that mean nothing and too few replicates, before the logs are read."""
     from tightrope.base.errors import BoundError, TightropeError
@@ -43,7 +44,7 @@ def check_settings(
     from tightrope.evaluation.work import is_valid
     from tightrope.models import MODELS
 
-    Settings(confidence=confidence, n_resamples=n_resamples, max_ratio=max_ratio)
+    Settings(confidence=confidence, n_resamples=n_resamples, max_ratio=max_ratio, n_jobs=n_jobs)
     if ":" not in model and model not in ("auto", *MODELS):
         raise TightropeError(must_be_one_of("model", model, ("auto", *MODELS), "module:object"))
     chosen = [find_estimator(name) for name in estimators or ()]

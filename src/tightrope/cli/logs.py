@@ -24,6 +24,7 @@ from tightrope.cli.options import (
     Epsilon,
     Horizon,
     Incomplete,
+    Jobs,
     Json,
     Logs,
     Metric,
@@ -116,6 +117,7 @@ def evaluate(
     one_step: OneStep = False,
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
+    jobs: Jobs = None,
     threshold: Annotated[
         float | None,
         typer.Option(help="Say whether the value exceeds this number; computes both sides.", rich_help_panel=QUESTION),
@@ -162,7 +164,12 @@ def evaluate(
         from tightrope.adapters import load_object
 
         check_gate(exit_code, threshold, baseline)
-        settings: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "max_ratio": max_ratio}
+        settings: dict[str, Any] = {
+            "confidence": confidence,
+            "n_resamples": n_resamples,
+            "max_ratio": max_ratio,
+            "n_jobs": jobs,
+        }
         check_settings(estimator, method, model, **settings)
         check_report(report, title=title, metric=metric, unit=unit)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)

@@ -115,4 +115,10 @@ Confidence = Annotated[
     float, typer.Option(help="The confidence of each bound, between 0.5 and 1.", rich_help_panel=QUESTION)
 ]
 Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.", rich_help_panel=METHODS)]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", help="Threads; by default one for each core. It changes no number.", rich_help_panel=METHODS
+    ),
+]
 SeedOption = Annotated[int, typer.Option(help="The same seed gives the same numbers.", rich_help_panel=METHODS)]

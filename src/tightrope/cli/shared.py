@@ -12,7 +12,7 @@ import typer
 from tightrope.cli.terminal import console, say
 
 if TYPE_CHECKING:
-    from tightrope.functional.engines.local import Progress
+    from tightrope.functional.engines import Progress
     from tightrope.report.evaluation import Evaluation
 
 ANSWERED, BAD_INPUT, NO_ANSWER = 0, 2, 3

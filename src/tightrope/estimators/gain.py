@@ -21,7 +21,7 @@ from tightrope.base.problem import Problem
 from tightrope.base.records import About
 from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, SequentialEstimator
 from tightrope.estimators.model_based import ModelStatistic
-from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic, weight_rows
+from tightrope.functional.statistic import FittedStatistic, ParallelStatistic, RatioSum, SumStatistic, weight_rows
 from tightrope.functional.values import SequentialValues, TrajectoryValues
 from tightrope.models import Evaluated, Model
 
@@ -215,6 +215,11 @@ class GainStatistic:
     def n_trajectories(self) -> int:
         """How many weights it takes."""
         return len(self.returns)
+
+    @property
+    def parallel(self) -> bool:
+        """As the value's statistic."""
+        return isinstance(self.value, ParallelStatistic) and self.value.parallel
 
     @one_blas_thread
     def __call__(self, weights: npt.ArrayLike) -> Array:

@@ -15,7 +15,7 @@ from tightrope.base.dataset import Array
 from tightrope.base.problem import Problem
 from tightrope.estimators.base import Anchor, Estimator
 from tightrope.functional.statistic import weight_rows
-from tightrope.models import Evaluated, Model, SmoothModel, prepared_model
+from tightrope.models import CountedModel, Evaluated, Model, SmoothModel, prepared_model
 
 ROW_BYTES = 8 << 20  # what one block of whole weight rows may take
 MOST_FITS = 2000  # episodes up to which leaving one out is done by fitting
@@ -54,6 +54,11 @@ class ModelStatistic:
     def n_trajectories(self) -> int:
         """How many weights it takes."""
         return self.model.n_trajectories
+
+    @property
+    def parallel(self) -> bool:
+        """Where counts are all it takes; what calls a user's code may not bear it."""
+        return isinstance(self.model, CountedModel)
 
     @one_blas_thread
     def __call__(self, weights: npt.ArrayLike) -> Array:

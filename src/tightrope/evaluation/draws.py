@@ -80,6 +80,7 @@ def _replicated(case: Case, statistics: dict[Estimator, FittedStatistic], needs:
         precision=settings.precision,
         standard_errors=["standard_errors" in needs[one] for one in statistics],
         progress=settings.progress,
+        n_jobs=settings.n_jobs,
     )
 
 

@@ -66,6 +66,16 @@ class SmoothStatistic(Statistic, Protocol):
         ...
 
 
+@runtime_checkable
+class ParallelStatistic(Statistic, Protocol):
+    """A statistic that says whether several threads may call it at once; others are called by one."""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether they may."""
+        ...
+
+
 def weight_rows(weights: npt.ArrayLike, n: int) -> Array:
     """Weights as an array (..., n), checked."""
     rows = numbers("weights", weights, TightropeError)

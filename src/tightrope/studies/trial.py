@@ -75,7 +75,11 @@ def run_trial(study: Study, trial: Trial) -> Outcome:
     data, weights = np.random.SeedSequence(entropy).spawn(2)
     logs = domain.logs(trial.n, rng=np.random.default_rng(data))
     settings = Settings(
-        confidence=study.confidence, n_resamples=study.n_resamples, max_ratio=domain.max_ratio, seed=weights
+        confidence=study.confidence,
+        n_resamples=study.n_resamples,
+        max_ratio=domain.max_ratio,
+        seed=weights,
+        n_jobs=1,  # the trials themselves run side by side
     )
     due = [one for one in methods if one.runs(trial.n, trial.number)]
     if study.behavior != "logged":

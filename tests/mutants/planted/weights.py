@@ -116,8 +116,8 @@ TOPIC = Topic(
         Mutant(
             "statistics that are no sums see the first tile's weights again and again",
             "_by_rows",
-            "scheme.fill(weights, left, seed=walk.seed, trajectory=0, replicate=first, n=n)",
-            "scheme.fill(weights, left, seed=walk.seed, trajectory=0, replicate=0, n=n)",
+            "scheme.fill(weights, scheme.start(n, len(rows)), seed=walk.seed, trajectory=0, replicate=rows.start, n=n)",
+            "scheme.fill(weights, scheme.start(n, len(rows)), seed=walk.seed, trajectory=0, replicate=0, n=n)",
             "test_any_statistic",
         ),
         Mutant(
@@ -144,8 +144,8 @@ TOPIC = Topic(
         Mutant(
             "the standard errors of a model's m-out-of-n replicates are not scaled",
             "_Rows.result",
-            "scale * np.concatenate(self.errors)",
-            "np.concatenate(self.errors)",
+            "scale * np.concatenate(errors)",
+            "np.concatenate(errors)",
             "test_studentized_pivots_do_not_hang_on_the_size_of_a_resample",
         ),
         Mutant(

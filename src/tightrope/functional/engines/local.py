@@ -1,4 +1,4 @@
-"""Replicates by chunked matrix products in NumPy: draw weights, build columns, multiply, add.
+"""Replicates by chunked matrix products in NumPy, on all cores: draw weights, build columns, multiply, add.
 
 Memory stays bounded whatever n, the horizon and B are: weights live in cache-sized tiles, columns in chunks, sums in
 slabs of replicates. For whole-number weights each column is first rounded to a power-of-two grid so coarse that every
@@ -9,7 +9,7 @@ less weight than the grid resolves, counts as undefined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -19,11 +19,17 @@ from tightrope.base.blas import one_blas_thread
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
 from tightrope.functional.centered import centered
+from tightrope.functional.engines.threads import Meter, Progress, cores, side_by_side
 from tightrope.functional.resampling import BLOCK, WeightScheme
-from tightrope.functional.statistic import SmoothStatistic, Statistic, SumStatistic, standard_error
+from tightrope.functional.statistic import (
+    ParallelStatistic,
+    SmoothStatistic,
+    Statistic,
+    SumStatistic,
+    standard_error,
+)
 
 Precision = Literal["float64", "float32"]
-Progress = Callable[[float], None]
 
 TILE_ROWS = 256  # replicates per tile: 256 x 1024 float64 weights are 2 MB, about a second-level cache
 SQUARE_ROWS = 16  # replicates whose effects on all episodes of a tile are made at once, at least
@@ -53,7 +59,7 @@ class Replicates:
         return replace(self, estimate=-self.estimate, values=-self.values, leave_one_out=flipped)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Walk:
     """Everything that decides which weights are drawn, and where progress is reported."""
 
@@ -61,7 +67,7 @@ class Walk:
     n_trajectories: int
     n_resamples: int
     seed: int
-    progress: Progress | None = None
+    meter: Meter
 
     def tiles(self, slab: range) -> Iterator[tuple[int, slice, Array]]:
         """Yield (first episode, rows of the slab, weights); the weights are overwritten by the next tile."""
@@ -78,12 +84,12 @@ class Walk:
                     weights, left[rows], seed=self.seed, trajectory=start, replicate=slab.start + first, n=n
                 )
                 yield start, rows, weights
-            if self.progress is not None:
-                self.progress((slab.start + len(slab) * (start + columns) / n) / self.n_resamples)
+            self.meter.add(len(slab) * columns)
 
-    def slabs(self, bytes_per_row: int) -> list[range]:
-        """Ranges of replicates whose sums fit into SLAB_BYTES together."""
-        size = max(1, SLAB_BYTES // bytes_per_row // TILE_ROWS) * TILE_ROWS
+    def slabs(self, bytes_per_row: int, jobs: int) -> list[range]:
+        """Ranges of replicates whose sums fit into SLAB_BYTES together, one at least for each job."""
+        share = -(-self.n_resamples // jobs)
+        size = -(-min(max(1, SLAB_BYTES // bytes_per_row), share) // TILE_ROWS) * TILE_ROWS
         return [range(first, min(first + size, self.n_resamples)) for first in range(0, self.n_resamples, size)]
 
 
@@ -97,35 +103,48 @@ def replicate(
     precision: Precision = "float64",
     standard_errors: bool | Sequence[bool] = False,
     progress: Progress | None = None,
+    n_jobs: int | None = None,
 ) -> list[Replicates]:
-    """Values of several statistics on the same weight rows, drawn once; with standard errors where they are wanted."""
+    """Values of several statistics on the same weight rows, drawn once; with standard errors where they are wanted.
+
+    Replicates are shared out among ``n_jobs`` threads, by default one for each core; their number changes no bit.
+    """
     wanted = [standard_errors] * len(statistics) if isinstance(standard_errors, bool) else standard_errors
-    n = statistics[0].n_trajectories
+    n, jobs = statistics[0].n_trajectories, n_jobs or cores()
     if n < 2:
         raise BoundError(f"a bootstrap needs at least two episodes; the logs hold {n}")
-    walk = Walk(scheme, n, n_resamples, seed, progress)
-    draws = scheme.draws(n)
     requests = list(zip(statistics, wanted, strict=True))
     sums = [_Sums(s, scheme, precision, with_errors) for s, with_errors in requests if isinstance(s, SumStatistic)]
-    for slab in walk.slabs(8 * max((job.statistic.n_columns for job in sums), default=1)) if sums else []:
-        totals = [np.zeros((len(slab), job.statistic.n_columns)) for job in sums]
-        for start, rows, weights in walk.tiles(slab):
-            for job, total in zip(sums, totals, strict=True):
-                job.add(start, weights, total[rows])
-        for job, total in zip(sums, totals, strict=True):
-            job.values.append(job.value(total))
-        chosen = [(job, total) for job, total in zip(sums, totals, strict=True) if job.wanted]
-        if chosen:
-            slopes = [job.slopes(total) for job, total in chosen]
-            squares = [np.zeros(len(slab)) for _ in chosen]
-            for start, rows, weights in walk.tiles(slab):
-                for (job, _), slope, square in zip(chosen, slopes, squares, strict=True):
-                    job.add_squares(start, weights, slope[rows], square[rows])
-            for (job, _), square in zip(chosen, squares, strict=True):
-                job.errors.append(np.sqrt(square * draws / max(draws - 1, 1)))
-    finished = iter(sums)
-    others = iter(_by_rows([pair for pair in requests if not isinstance(pair[0], SumStatistic)], walk))
-    return [next(finished).result(scheme.scale(n)) if isinstance(s, SumStatistic) else next(others) for s in statistics]
+    rows = [_Rows(s, with_errors) for s, with_errors in requests if not isinstance(s, SumStatistic)]
+    passes = bool(sums) + any(job.wanted for job in sums) + len(rows)
+    walk = Walk(scheme, n, n_resamples, seed, Meter(float(passes) * n * n_resamples, progress))
+    slabs = walk.slabs(8 * max((job.statistic.n_columns for job in sums), default=1), jobs) if sums else []
+    for parts in side_by_side(lambda slab: _slab(sums, walk, slab), slabs, jobs):
+        for job, (values, errors) in zip(sums, parts, strict=True):
+            job.values.append(values)
+            job.errors += [] if errors is None else [errors]
+    _by_rows(rows, walk, jobs)
+    finished, others = iter(sums), iter(rows)
+    return [
+        (next(finished) if isinstance(s, SumStatistic) else next(others)).result(n, scheme.scale(n)) for s in statistics
+    ]
+
+
+def _slab(sums: Sequence[_Sums], walk: Walk, slab: range) -> list[tuple[Array, Array | None]]:
+    """Of each statistic the values of some replicates, and their standard errors where they are wanted."""
+    parts = [_Part(job, len(slab)) for job in sums]
+    for start, rows, weights in walk.tiles(slab):
+        for part in parts:
+            part.add(start, weights, part.total[rows])
+    values = [job.value(part.total) for job, part in zip(sums, parts, strict=True)]
+    chosen = [(part, part.slopes(one)) for part, one in zip(parts, values, strict=True) if part.job.wanted]
+    squares = [np.zeros(len(slab)) for _ in chosen]
+    for start, rows, weights in walk.tiles(slab) if chosen else ():
+        for (part, slope), square in zip(chosen, squares, strict=True):
+            part.add_squares(start, weights, slope[rows], square[rows])
+    draws = walk.scheme.draws(walk.n_trajectories)
+    errors = iter(np.sqrt(square * draws / max(draws - 1, 1)) for square in squares)
+    return [(one, next(errors) if job.wanted else None) for job, one in zip(sums, values, strict=True)]
 
 
 class _Sums:
@@ -138,18 +157,8 @@ class _Sums:
         self.grid: Array | None = None
         if scheme.integer and precision == "float64":
             self.grid = _grid(statistic.summary.largest, scheme.max_total(statistic.n_trajectories))
-        self.product = np.empty((TILE_ROWS, self.statistic.n_columns), dtype=self.dtype)
         self.values: list[Array] = []  # per slab
         self.errors: list[Array] = []
-        self.block: tuple[int, list[tuple[int, int, Array]]] = (-1, [])
-
-    def add(self, start: int, weights: Array, total: Array) -> None:
-        """Add the weighted sums of one tile to its rows of the total."""
-        weights = weights.astype(self.dtype, copy=False)
-        product = self.product[: len(weights)]
-        for first, last, columns in self._columns(start, weights.shape[1]):
-            np.matmul(weights[:, first - start : last - start], columns, out=product)
-            total += product
 
     def value(self, total: Array) -> Array:
         """The statistic of each row of sums; NaN where it is undefined or below what the grid resolves."""
@@ -160,17 +169,50 @@ class _Sums:
             values[(RESOLVED * total[:, part] < rounding).any(axis=1)] = np.nan
         return values
 
-    def slopes(self, total: Array) -> Array:
+    def prepared(self, columns: Array) -> Array:
+        """The columns on their grid, so that every sum of them is exact."""
+        if self.grid is None:
+            return columns.astype(self.dtype, copy=False)
+        return (columns + self.grid) - self.grid
+
+    def result(self, n: int, scale: float) -> Replicates:
+        """What the bounds work from."""
+        estimate = self.original.estimate
+        values = _spread(estimate, np.concatenate(self.values), scale)
+        if not self.errors:
+            return Replicates(n, estimate, values)
+        error = standard_error(self.original.influence())
+        return Replicates(n, estimate, values, None, error, scale * np.concatenate(self.errors))
+
+
+class _Part:
+    """The sums of one slab, and what one thread needs for itself."""
+
+    def __init__(self, job: _Sums, count: int):
+        self.job, width = job, job.statistic.n_columns
+        self.total = np.zeros((count, width))
+        self.product = np.empty((min(TILE_ROWS, count), width), dtype=job.dtype)
+        self.block: tuple[int, list[tuple[int, int, Array]]] = (-1, [])
+
+    def add(self, start: int, weights: Array, total: Array) -> None:
+        """Add the weighted sums of one tile to its rows of the total."""
+        weights = weights.astype(self.job.dtype, copy=False)
+        product = self.product[: len(weights)]
+        for first, last, columns in self._columns(start, weights.shape[1]):
+            np.matmul(weights[:, first - start : last - start], columns, out=product)
+            total += product
+
+    def slopes(self, values: Array) -> Array:
         """The derivative at each row of sums; 0 where the statistic was undefined."""
-        slope = self.statistic.combine.gradient(total)
-        slope[np.isnan(self.values[-1])] = 0.0
+        slope = self.job.statistic.combine.gradient(self.total)
+        slope[np.isnan(values)] = 0.0
         return slope
 
     def add_squares(self, start: int, weights: Array, slope: Array, square: Array) -> None:
         """Add Σ w_i (slope · x_i)², the infinitesimal jackknife's variance under each row of weights."""
         from tightrope.base.kernels import add_weighted_squares
 
-        size = max(SQUARE_ROWS, self.statistic.n_columns)  # a few at a time stay in the cache; a product needs as many
+        size = max(SQUARE_ROWS, slope.shape[1])  # a few at a time stay in the cache; a product needs as many
         for first, last, columns in self._columns(start, weights.shape[1]):
             for row in range(0, len(weights), size):
                 rows = slice(row, row + size)
@@ -181,41 +223,35 @@ class _Sums:
         """The columns of a block, kept while the tiles of this block go by unless they are too wide for that."""
         if self.block[0] == start:
             return iter(self.block[1])
-        chunks = ((a, b, self._prepared(c)) for a, b, c in self.statistic.chunks(start, start + width))
-        if 8 * self.statistic.n_columns * width > SLAB_BYTES:
+        statistic = self.job.statistic
+        chunks = ((a, b, self.job.prepared(c)) for a, b, c in statistic.chunks(start, start + width))
+        if 8 * statistic.n_columns * width > SLAB_BYTES:
             return chunks
         self.block = (start, list(chunks))
         return iter(self.block[1])
 
-    def _prepared(self, columns: Array) -> Array:
-        if self.grid is None:
-            return columns.astype(self.dtype, copy=False)
-        return (columns + self.grid) - self.grid
 
-    def result(self, scale: float) -> Replicates:
-        estimate = self.original.estimate
-        n = self.original.n_trajectories
-        values = _spread(estimate, np.concatenate(self.values), scale)
-        if not self.errors:
-            return Replicates(n, estimate, values)
-        error = standard_error(self.original.influence())
-        return Replicates(n, estimate, values, None, error, scale * np.concatenate(self.errors))
-
-
-def _by_rows(requests: Sequence[tuple[Statistic, bool]], walk: Walk) -> list[Replicates]:
+def _by_rows(jobs: Sequence[_Rows], walk: Walk, threads: int) -> None:
     """For statistics that do not reduce to sums: call them on whole weight rows, all on a tile before the next one."""
     n, scheme = walk.n_trajectories, walk.scheme
-    jobs = [_Rows(statistic, wanted) for statistic, wanted in requests]
     size = max(1, min(TILE_ROWS, SLAB_BYTES // (8 * n)))
-    for first in range(0, walk.n_resamples if jobs else 0, size):
-        weights = np.empty((min(size, walk.n_resamples - first), n))
-        left = scheme.start(n, len(weights))
-        scheme.fill(weights, left, seed=walk.seed, trajectory=0, replicate=first, n=n)
-        for number, job in enumerate(jobs):
-            job.add(weights, scheme.draws(n))
-            if walk.progress is not None:
-                walk.progress((first + len(weights) * (number + 1) / len(jobs)) / walk.n_resamples)
-    return [job.result(n, scheme.scale(n)) for job in jobs]
+    tiles = [range(first, min(first + size, walk.n_resamples)) for first in range(0, walk.n_resamples, size)]
+
+    def tile(rows: range) -> list[tuple[Array, Array | None]]:
+        weights = np.empty((len(rows), n))
+        scheme.fill(weights, scheme.start(n, len(rows)), seed=walk.seed, trajectory=0, replicate=rows.start, n=n)
+        parts = []
+        for job in jobs:
+            parts.append(job.part(weights, scheme.draws(n)))
+            walk.meter.add(len(rows) * n)
+        return parts
+
+    # What calls a user's policy or simulator is not ours to share among threads.
+    ours = all(isinstance(job.statistic, ParallelStatistic) and job.statistic.parallel for job in jobs)
+    for parts in side_by_side(tile, tiles if jobs else [], threads if ours else 1):
+        for job, (values, errors) in zip(jobs, parts, strict=True):
+            job.values.append(values)
+            job.errors.append(errors)
 
 
 class _Rows:
@@ -224,23 +260,23 @@ class _Rows:
     def __init__(self, statistic: Statistic, standard_errors: bool):
         self.statistic, self.wanted = statistic, standard_errors
         self.values: list[Array] = []
-        self.errors: list[Array] = []
+        self.errors: list[Array | None] = []
 
-    def add(self, weights: Array, draws: int) -> None:
+    def part(self, weights: Array, draws: int) -> tuple[Array, Array | None]:
         """Call it on some rows."""
-        self.values.append(self.statistic(weights))
-        errors_of_rows = _standard_errors(self.statistic, weights, draws) if self.wanted else None
-        self.wanted = errors_of_rows is not None
-        self.errors += [] if errors_of_rows is None else [errors_of_rows]
+        values = self.statistic(weights)
+        return values, _standard_errors(self.statistic, weights, draws) if self.wanted else None
 
     def result(self, n: int, scale: float) -> Replicates:
+        """What the bounds work from."""
         estimate = float(self.statistic(np.ones(n)))
         result = Replicates(n, estimate, _spread(estimate, np.concatenate(self.values), scale))
-        if not self.errors:
+        errors = [one for one in self.errors if one is not None]
+        if not errors or len(errors) < len(self.errors):  # a part that has none leaves the values alone
             return result
         error = _standard_errors(self.statistic, np.ones((1, n)), n)
         assert error is not None
-        return replace(result, standard_error=float(error[0]), standard_errors=scale * np.concatenate(self.errors))
+        return replace(result, standard_error=float(error[0]), standard_errors=scale * np.concatenate(errors))
 
 
 def _standard_errors(statistic: Statistic, weights: Array, draws: int) -> Array | None:
