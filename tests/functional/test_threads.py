@@ -9,6 +9,7 @@ import pytest
 
 import tightrope
 from tightrope.base.problem import Problem
+from tightrope.bounds.rehearsal.bound import Rehearsed
 from tightrope.domains import small
 from tightrope.estimators import MB, PDWIS, WDR
 from tightrope.estimators.gain import gain
@@ -125,3 +126,12 @@ def test_there_is_at_least_one_core():
 def test_a_bad_number_of_threads_is_refused(jobs):
     with pytest.raises(tightrope.BoundError, match="n_jobs must be a whole number of threads, at least 1"):
         tightrope.lower_bound(WALKER.logs(20, rng=np.random.default_rng(0)), WALKER.candidate, n_jobs=jobs)
+
+
+def test_rehearsals_are_the_same_on_any_number_of_threads():
+    data = WALKER.logs(60, rng=np.random.default_rng(2))
+    values = {
+        tightrope.lower_bound(data, WALKER.candidate, estimator="wdr", method=Rehearsed(39, jobs)).value
+        for jobs in (1, 2, 4, None)
+    }
+    assert len(values) == 1

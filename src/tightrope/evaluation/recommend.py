@@ -167,7 +167,7 @@ class Question:
         own = replace(self.settings, confidence=self._level(part))
         # At so small a share, more rehearsals than it takes to see one error would buy nothing.
         rehearsed = part.method == Rehearsed.name
-        method = Rehearsed(fewest(own.confidence)) if rehearsed else find_method(part.method)
+        method = Rehearsed(fewest(own.confidence), own.n_jobs) if rehearsed else find_method(part.method)
         pair = (gain(estimator) if about == "gain" else estimator, method)
         known = next((case for case in self.cases if case.side == side), None)
         case = known or Case(self.problem, self.overlap, side, own, self.behavior)

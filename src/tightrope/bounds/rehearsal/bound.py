@@ -15,6 +15,7 @@ from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound, Side
 from tightrope.bounds.base import ProcessBound
 from tightrope.bounds.rehearsal.worlds import Steps, World, worlds
+from tightrope.functional.engines.threads import cores, side_by_side
 from tightrope.models import is_discrete
 from tightrope.models.tabular.model import following_states, numbered, policy_table
 
@@ -34,6 +35,7 @@ class Rehearsed(ProcessBound):
     name: ClassVar[str] = "rehearsed"
     of: ClassVar[str] = "wdr"
     n_rehearsals: int = 399  # logs simulated from each model
+    n_jobs: int | None = None  # threads, a model each; None: as many as there are cores
 
     def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
         """The bound on the candidate's value, or on its gain over the behaviour policy."""
@@ -45,11 +47,11 @@ class Rehearsed(ProcessBound):
                 f"{self.n_rehearsals}"
             )
         estimate, error = stage.wdr(about)
-        quantiles = [
-            float(np.sort(stage.pivots(world, self.n_rehearsals, seed, about))[rank - 1])
-            for world in worlds(stage.steps)
-        ]
-        worst = max(quantiles)
+
+        def quantile(world: World) -> float:
+            return float(np.sort(stage.pivots(world, self.n_rehearsals, seed, about))[rank - 1])
+
+        worst = max(side_by_side(quantile, worlds(stage.steps), self.n_jobs or cores()))
         value = estimate - worst * error if np.isfinite(worst) and error > 0 else -np.inf
         sign = stage.sign
         return Bound(
