@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from tests.reports import report_of
+from tightrope.base.rounding import outward
 from tightrope.report.table import evaluation_table
 
 SITUATIONS = {
@@ -48,7 +49,9 @@ def test_the_text_is_as_it_was(name, width):
 def numbers(result):
     """Every number of the bounds that a short table lists, as it prints them."""
     answering = result.believed_gains if result.verdict.about == "gain" else result.believed
-    return {f"{number:#.5g}" for bound in answering for number in (bound.value, bound.estimate)}
+    return {f"{outward(bound.value, bound.side, 5):#.5g}" for bound in answering} | {
+        f"{bound.estimate:#.5g}" for bound in answering
+    }
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])

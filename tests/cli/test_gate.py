@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 from pathlib import Path
@@ -113,3 +114,20 @@ def test_the_workflow_of_the_docs_lets_a_better_policy_pass_only(better, code, t
     done = call(*words[1:])
     assert done.exit_code == code, done.output
     assert (tmp_path / "gate.html").exists()
+
+
+def test_a_yes_by_a_model_alone_opens_no_gate(tmp_path):
+    """Without probabilities only a model is left: a gate needs more, unless the model was asked for."""
+    walker = small("walker")
+    logs = walker.logs(200, rng=np.random.default_rng(0))
+    blind = dataclasses.replace(logs, behavior_log_probs=None, behavior=None, eval_log_probs=None)
+    tightrope.write(blind, tmp_path / "logs.parquet")
+    np.save(tmp_path / "table.npy", walker.candidate.table)
+    words = ["evaluate", tmp_path / "logs.parquet", "--policy", tmp_path / "table.npy", "--horizon", "12"]
+    words += ["--return-range", "-32", "0", "--threshold", "-20", "--exit-code", "--n-resamples", "200"]
+    alone = CliRunner().invoke(app, [str(word) for word in words])
+    assert alone.exit_code == 5
+    assert alone.stdout.startswith("Yes, at 95%, if the model is right: ")
+    assert "rests on a model alone, so it opens no gate" in alone.stderr
+    asked = CliRunner().invoke(app, [str(word) for word in [*words, "--estimator", "mb"]])
+    assert asked.exit_code == 0

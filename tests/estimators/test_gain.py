@@ -1,4 +1,4 @@
-"""The candidate's gain on the behaviour policy, bounded as one difference."""
+"""The candidate's gain over the behaviour policy, bounded as one difference."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_the_verdict_is_about_the_gain():
     data = made.logs(1000, rng=np.random.default_rng(0))
     better = tightrope.evaluate(data, made.candidate, baseline="behavior")
     assert better.verdict.headline == (
-        "Yes, at 95%: the candidate's gain on the behaviour policy is above 0 (approximate)"
+        "Yes, at 95%: the candidate's gain over the behaviour policy is above 0 (approximate)"
     )
     assert better.verdict.threshold == 0.0
     much = tightrope.evaluate(data, made.candidate, baseline="behavior", threshold=0.3)

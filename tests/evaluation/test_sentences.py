@@ -16,6 +16,7 @@ import pytest
 import tightrope
 from tests.answers import answers
 from tightrope.base.problem import Problem
+from tightrope.base.rounding import outward
 from tightrope.base.warnings import caution, coded
 from tightrope.domains import situations, small
 from tightrope.evaluation import advice, recommend, sentences, verdict
@@ -154,6 +155,8 @@ def by_hand():
     yield failing.use([], ["lower"]).text, "These logs cannot answer: the importance ratios do not average to 1"
     crossed = verdict.verdict([bound(3.0, "lower"), bound(2.0, "upper")], "", threshold=2.5)
     yield crossed.text, "contradict each other: 3 ≤ value ≤ 2"
+    near = verdict.verdict([bound(0.1, "lower"), bound(0.9, "upper")], "", threshold=0.45)
+    yield near.change, "more episodes like these, and perhaps far more, would settle it"
     one = verdict.verdict([bound(-1.0, "lower")], "", threshold=0.7)
     yield one.text + one.change, "does not settle it and there is no upper bound to believe"
     yield one.change, "More logs, or logs of a policy closer to the candidate, would narrow the bounds."
@@ -286,7 +289,10 @@ def test_every_number_that_is_said_is_that_of_a_bound(walked):
     results, _, _ = walked
     for name, _, result in results:
         bounds = [*result.bounds, *result.gains, *result.believed, *result.exact]
-        known = {(bound.about, "≥" if bound.side == "lower" else "≤", f"{bound.value:.4g}") for bound in bounds}
+        known = {
+            (bound.about, "≥" if bound.side == "lower" else "≤", f"{outward(bound.value, bound.side):.4g}")
+            for bound in bounds
+        }
         for about, sign, number in re.findall(r"(value|gain) ([≥≤]) (-?[\d.e+-]*\d)", result.advice):
             assert (about, sign, number) in known, f"{name}: {about} {sign} {number} in {result.advice}"
 

@@ -23,6 +23,7 @@ from tests.reports import MAKERS, report_of
 from tightrope import TightropeError
 from tightrope.base.beside import Details
 from tightrope.base.records import Provenance, Verdict
+from tightrope.base.rounding import outward
 from tightrope.base.warnings import Caution
 from tightrope.cli import BAD_INPUT, NO_ANSWER, app
 from tightrope.domains import small
@@ -104,9 +105,9 @@ def test_a_gain_is_said_with_its_bounds():
     console = Console(file=io.StringIO(), width=200)
     console.print(result)
     lower, upper = result.believed_gains
-    assert f"lower bound {short(lower.value)}" in console.file.getvalue()
-    assert f"upper bound {short(upper.value)}" in console.file.getvalue()
-    assert "on the behaviour policy is above 0 (approximate)" in console.file.getvalue().splitlines()[0]
+    assert f"lower bound {short(outward(lower.value, 'lower'))}" in console.file.getvalue()
+    assert f"upper bound {short(outward(upper.value, 'upper'))}" in console.file.getvalue()
+    assert "over the behaviour policy is above 0 (approximate)" in console.file.getvalue().splitlines()[0]
 
 
 def test_data_cannot_write_into_the_page():
@@ -247,7 +248,7 @@ def test_the_verdict_stands_in_the_table(logs):
     assert "lower and upper bounds" in done.output
     assert "Yes" not in call("evaluate", logs).output
     gained = call("evaluate", logs, "--baseline", "behavior", "--threshold", "-0.9")
-    assert "the candidate's gain on the behaviour policy is above -0.9" in gained.output
+    assert "the candidate's gain over the behaviour policy is above -0.9" in gained.output
 
 
 def test_a_report_is_written_even_where_there_is_no_answer(logs, tmp_path):

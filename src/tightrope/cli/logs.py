@@ -69,7 +69,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             help="percentile, bca, basic, studentized, t, hoeffding, empirical-bernstein, anderson, cut, betting, "
-            "robust (with mb); repeat for several.",
+            "betting-mixture, robust (with mb), rehearsed (with wdr); repeat for several.",
             rich_help_panel=METHODS,
             autocompletion=methods,
         ),
@@ -202,7 +202,8 @@ def evaluate(
     if report is not None:
         with errors():
             result.to_html(report, title=title, metric=metric or "value", unit=unit or "")
-    leave(result, by_verdict=exit_code)
+        say(f"report: {report}", err=True)
+    leave(result, by_verdict=exit_code, model_is_enough=bool(estimator))
 
 
 def inspect(

@@ -19,7 +19,10 @@ ANSWERED, BAD_INPUT, NO_ANSWER = 0, 2, 3
 EXITS = "Exit codes: 0 answered; 2 bad input or arguments, nothing was written; 3 the data cannot answer."
 # With --exit-code, by the verdict. None is 1: that is how Python exits when a program fails, which is no verdict.
 VERDICTS = {"yes": 0, "broken": NO_ANSWER, "no": 4, "cannot tell": 5}
-GATE = f"{EXITS[:-1]}. With --exit-code: 0 yes; 4 no; 5 cannot tell; 2 and 3 as before. Only 0 is a yes."
+GATE = (
+    f"{EXITS[:-1]}. With --exit-code: 0 yes; 4 no; 5 cannot tell, or a yes by a model alone; 2 and 3 as before. "
+    "Only 0 is a yes."
+)
 
 
 @contextmanager
@@ -50,11 +53,21 @@ def show(result: Evaluation, json: bool, *, everything: bool = False) -> None:
         console().print(evaluation_table(result, everything=everything))
 
 
-def leave(result: Evaluation, *, by_verdict: bool = False) -> None:
-    """Exit with the code that says whether there is an answer, or (``by_verdict``) which one."""
+def leave(result: Evaluation, *, by_verdict: bool = False, model_is_enough: bool = False) -> None:
+    """Exit with the code that says whether there is an answer, or (``by_verdict``) which one.
+
+    A yes that rests on a model alone opens no gate, unless whoever asked named the estimators: without probabilities
+    that are right, nothing in the logs corrects a model.
+    """
     if by_verdict:
         assert result.verdict is not None
-        raise typer.Exit(VERDICTS[result.verdict.kind])
+        kind = result.verdict.kind
+        bounds = result.believed_gains if result.verdict.about == "gain" else result.believed
+        alone = any(bound.rests_on_model and bound.guarantee == "approximate" for bound in bounds)
+        if kind == "yes" and alone and not model_is_enough:
+            say("This yes rests on a model alone, so it opens no gate (exit code 5); --estimator mb would.", err=True)
+            kind = "cannot tell"
+        raise typer.Exit(VERDICTS[kind])
     if not result.believed:
         raise typer.Exit(NO_ANSWER)
 

@@ -200,7 +200,7 @@ def _help(bounds: dict[int, Bound], overlap: Overlap, side: Side, dataset: Traje
         return f"a declared reward_range, for an exact bound; {CLOSER}"
     if not dataset.horizon_declared:
         return f"a declared horizon, for an exact bound; {CLOSER}"
-    return f"an exact bound (betting); {CLOSER}"
+    return f"an exact bound (betting), or what it lacks (--all says it); {CLOSER}"
 
 
 def _is_doubted(bound: Bound) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from tightrope.base.records import Bound, Overlap, Side
+from tightrope.base.rounding import outward
 from tightrope.base.warnings import coded
 
 FEWEST = 50  # episodes below which approximations err too often at their own level, and rehearsals do not help
@@ -160,4 +161,4 @@ def value(bound: Bound) -> str:
 
 def inequality(bound: Bound) -> str:
     """What a bound says."""
-    return f"{bound.about} {'≥' if bound.side == 'lower' else '≤'} {bound.value:.4g}"
+    return f"{bound.about} {'≥' if bound.side == 'lower' else '≤'} {outward(bound.value, bound.side):.4g}"

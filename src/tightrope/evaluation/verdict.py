@@ -13,9 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tightrope.base.records import About, Bound, Verdict
+from tightrope.base.rounding import outward
 
 MOST = 1e9  # episodes: beyond this nobody would wait
-SUBJECTS: dict[About, str] = {"value": "the candidate's value", "gain": "the candidate's gain on the behaviour policy"}
+SUBJECTS: dict[About, str] = {
+    "value": "the candidate's value",
+    "gain": "the candidate's gain over the behaviour policy",
+}
 
 
 def verdict(
@@ -51,11 +55,13 @@ def _answer(believed: Sequence[Bound], threshold: float | None, about: About) ->
         if bound is not None:
             side = "above" if answer == "yes" else "below"
             is_so = "above" if answer == "yes" else "not above"  # at the threshold itself "no" is right
-            headline = f"{answer.title()}, at {_level(bound)}: {SUBJECTS[about]} is {is_so} {threshold:.5g}"
+            headline = (
+                f"{answer.title()}, at {_level(bound)}{_if([bound])}: {SUBJECTS[about]} is {is_so} {threshold:.5g}"
+            )
             return Verdict(
                 "yes" if yes else "no",
                 f"{headline} ({bound.guarantee})",
-                f"The {bound.side} bound, {bound.value:.5g}, lies {side} {threshold:.5g} at {_level(bound)} "
+                f"The {bound.side} bound, {_value(bound)}, lies {side} {threshold:.5g} at {_level(bound)} "
                 f"confidence, one-sided. {_promises([bound])}",
                 threshold,
                 about,
@@ -74,7 +80,7 @@ def _why_open(lower: Bound | None, upper: Bound | None, about: About) -> str:
     (only,) = believed
     other = "upper" if only.side == "lower" else "lower"
     return (
-        f"The {only.side} bound, {only.value:.5g}, does not settle it and there is no {other} bound to believe. "
+        f"The {only.side} bound, {_value(only)}, does not settle it and there is no {other} bound to believe. "
         f"{_promises(believed)}"
     )
 
@@ -88,6 +94,8 @@ def _doubts(believed: Sequence[Bound], possible: tuple[float, float] | None) -> 
         doubts.append("the estimate of the behaviour policy has the wrong form")
     if any(_rests_on_model(bound) for bound in believed):
         doubts.append("the model is wrong")
+    if any(bound.rests_on_model and bound.guarantee == "exact" for bound in believed):
+        doubts.append("what happens next depends on more than the logged state and action")
     if possible is not None:
         doubts.append(f"a return can lie {_beyond(*possible)}")
     if any(bound.guarantee == "approximate" for bound in believed):
@@ -119,10 +127,11 @@ def _more_logs(believed: Sequence[Bound], threshold: float | None) -> str:
         for distance in (away + bound.standard_error, away, away - bound.standard_error)
     ]
     least, middle, most = (max(0.0, one - bound.n_trajectories) for one in needed)
-    if not (math.isfinite(middle) and middle > 0 and middle < MOST):
+    if not (math.isfinite(middle) and 0 < middle < MOST):
         return ways
-    start = "up to" if least == 0 else f"{_rounded(least)} to"
-    between = f"{start} {_rounded(most)}" if most < MOST else f"{_rounded(least)} or more"
+    if most >= MOST:  # the estimate lies within a standard error of the threshold
+        return f"At least {_rounded(least)} more episodes like these, and perhaps far more, would settle it. {ways}"
+    between = f"up to {_rounded(most)}" if least == 0 else f"{_rounded(least)} to {_rounded(most)}"
     answer = "yes" if above else "no"
     return (
         f"About {_rounded(middle)} more episodes like these ({between}) would settle it with a {answer}, if the "
@@ -138,12 +147,13 @@ def _rounded(count: float) -> str:
 def _between(lower: Bound | None, upper: Bound | None, about: About) -> str:
     """The bounds as one phrase, with level and side."""
     if lower is not None and upper is not None:
-        return f"{lower.value:.5g} ≤ {about} ≤ {upper.value:.5g}, each side with {_level(lower)} confidence"
+        sure = f"each side with {_level(lower)} confidence{_if([lower, upper])}"
+        return f"{_value(lower)} ≤ {about} ≤ {_value(upper)}, {sure}"
     only = lower or upper
     assert only is not None
     side = "at least" if only.side == "lower" else "at most"
     subject = SUBJECTS[about].replace("the", "The", 1)
-    return f"{subject} is {side} {only.value:.5g}, with {_level(only)} confidence ({only.guarantee})"
+    return f"{subject} is {side} {_value(only)}, with {_level(only)} confidence{_if([only])} ({only.guarantee})"
 
 
 def _promises(bounds: Sequence[Bound]) -> str:
@@ -162,6 +172,11 @@ def _promises(bounds: Sequence[Bound]) -> str:
     if estimated:
         sentences.append(f"The behaviour policy was estimated from the same logs ({', '.join(sorted(estimated))}).")
     return " ".join(sentences)
+
+
+def _if(bounds: Sequence[Bound]) -> str:
+    """What a headline must not keep to itself."""
+    return ", if the model is right" if any(_rests_on_model(bound) for bound in bounds) else ""
 
 
 def _rests_on_model(bound: Bound) -> bool:
@@ -185,6 +200,10 @@ def _promise(bounds: Sequence[Bound]) -> str:
         f"{who} approximate: the error rate tends to {error} as the logs grow{only}, with no promise at "
         f"{bounds[0].n_trajectories} episodes."
     )
+
+
+def _value(bound: Bound) -> str:
+    return f"{outward(bound.value, bound.side, 5):.5g}"
 
 
 def _level(bound: Bound) -> str:

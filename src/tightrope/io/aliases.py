@@ -12,7 +12,7 @@ from tightrope.base.names import did_you_mean, must_be_one_of
 # Each role with its own name first, then the names that other tools give it. Add a new name here, and nowhere else.
 ROLES: dict[str, tuple[str, ...]] = {
     "episode": ("episode", "eps_id", "episode_index", "episode_id", "trajectory_id"),  # RLlib, LeRobot
-    "t": ("t", "frame_index", "timestep"),  # LeRobot
+    "t": ("t", "frame_index", "timestep", "step"),  # LeRobot
     "reward": ("reward", "rewards", "next.reward", "click"),  # RLlib and D4RL, LeRobot, Open Bandit
     "state": ("state", "obs", "observation", "observations", "observation.state", "context"),  # ..., LeRobot, OBP
     "action": ("action", "actions", "item_id"),  # Open Bandit

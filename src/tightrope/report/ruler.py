@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tightrope.base.records import Side
+from tightrope.base.rounding import outward
 from tightrope.report.line import Mark
 from tightrope.report.scale import around, short
 
+SIDES: tuple[Side, ...] = ("lower", "upper")
 SIGNS = {"threshold": "┃", "behavior": "◆", "estimate": "●", "truth": "★"}
 ENDS = {("bound", "lower"): "[", ("bound", "upper"): "]", ("exact", "exact lower"): "├", ("exact", "exact upper"): "┤"}
 
@@ -45,8 +48,9 @@ def _sign(mark: Mark) -> str:
 
 
 def _label(mark: Mark) -> str:
-    """The name and the number, with the digits that the text has."""
-    return f"{mark.name} {short(mark.value)}"
+    """The name and the number, with the digits that the text has; bounds are rounded outwards."""
+    side = next((side for side in SIDES if mark.cls in ("bound", "exact") and side in mark.name), None)
+    return f"{mark.name} {short(mark.value if side is None else outward(mark.value, side))}"
 
 
 def _bars(marks: Sequence[tuple[int, str]]) -> str:

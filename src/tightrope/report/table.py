@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tightrope.base.records import BehaviorCheck, Bound, Evaluation, Overlap, Summary
+from tightrope.base.rounding import outward
 from tightrope.base.warnings import Caution, codes_of
 from tightrope.bounds import METHODS
 from tightrope.bounds.base import LAST
@@ -45,6 +46,7 @@ def evaluation_table(evaluation: Evaluation, *, everything: bool = False) -> Gro
         parts.append(text(f"True value of the candidate, known here: {evaluation.true_value:.5g}", style="bold"))
     if everything:
         return Group(*parts, *(text(f"  {reason}", style="dim") for reason in evaluation.reasons))
+    parts += [text(f"No exact bound: {why}", style="dim") for why in _no_exact(evaluation)]
     return Group(*parts, text(_rest(evaluation, shown), style="dim"))
 
 
@@ -81,7 +83,7 @@ def sides_of(bounds: Sequence[Bound]) -> list[str]:
 
 
 def _header(evaluation: Evaluation, bounds: Sequence[Bound]) -> list[str]:
-    header = ["", "estimator", "method", "guarantee", "estimate", *sides_of(bounds)]
+    header = ["", "estimator", "method", "kind", "estimate", *sides_of(bounds)]
     if bounds[0].about == "value":
         header += ["holds"] * (evaluation.true_value is not None) + ["rehearsal"] * bool(evaluation.rehearsal)
     return [*header, "marks"] if any(bound.warnings for bound in bounds) else header
@@ -99,7 +101,7 @@ def _rows(evaluation: Evaluation, shown: Sequence[Bound], marks: dict[str, str])
         bounds = list(pair.values())
         cells = ["▶" if any(bound in use for bound in bounds) else "", estimator.upper(), method]
         cells += ["exact" if bounds[0].guarantee == "exact" else "approx.", _number(bounds[0].estimate)]
-        cells += [_number(pair[side].value) if side in pair else "" for side in sides_of(shown)]
+        cells += [_outward(pair[side]) if side in pair else "" for side in sides_of(shown)]
         if "holds" in header:
             assert evaluation.true_value is not None
             cells.append("yes" if all(holds(bound, evaluation.true_value) for bound in bounds) else "NO")
@@ -125,6 +127,14 @@ def _legend(shown: Sequence[Bound], marks: dict[str, str]) -> list[Text]:
         for warning in bound.warnings:
             first.setdefault(warning.code, warning)
     return [text(f"{marks[code]} {warning}", style="yellow") for code, warning in first.items()]
+
+
+def _no_exact(evaluation: Evaluation) -> list[str]:
+    """Why there is no exact bound, where one was tried; in the words of the estimator that needs least."""
+    if any(bound.guarantee == "exact" for bound in evaluation.bounds):
+        return []
+    reasons = {estimator: why for estimator, method, why in evaluation.skipped if method == "betting"}
+    return [reasons[name] for name in ("is", "pdis", "tdr") if name in reasons][:1]
 
 
 def _rest(evaluation: Evaluation, shown: Sequence[Bound]) -> str:
@@ -211,6 +221,11 @@ def situations_table(results: Sequence[tuple[str, str, Evaluation]]) -> Group:
 
 def _range(declared: tuple[float, float] | None) -> str:
     return "not declared" if declared is None else f"{declared[0]:g} to {declared[1]:g}, declared"
+
+
+def _outward(bound: Bound) -> str:
+    """A bound that is not said to be better than it is."""
+    return _number(outward(bound.value, bound.side, 5))
 
 
 def _number(value: float) -> str:
