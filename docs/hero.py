@@ -84,11 +84,12 @@ def _table(logs: TrajectoryDataset) -> Iterator[str]:
     yield '<text class="head" x="24" y="36">Logs of the policy that runs today</text>'
     yield '<rect class="box" x="20" y="52" width="318" height="208" rx="8"/>'
     columns = (
-        ("episode", 92, np.repeat(np.arange(logs.n_trajectories), logs.lengths)),
-        ("state", 146, logs.states),
-        ("action", 204, logs.actions),
-        ("reward", 268, logs.rewards),
-        ("prob", 320, np.exp(np.asarray(logs.behavior_log_probs))),
+        ("episode", 84, np.repeat(np.arange(logs.n_trajectories), logs.lengths)),
+        ("t", 106, np.concatenate([np.arange(length) for length in logs.lengths])),
+        ("state", 154, logs.states),
+        ("action", 212, logs.actions),
+        ("reward", 272, logs.rewards),
+        ("prob", 324, np.exp(np.asarray(logs.behavior_log_probs))),
     )
     for name, x, values in columns:
         assert values is not None
