@@ -13,6 +13,7 @@ import numpy as np
 
 import tightrope
 from tightrope import TrajectoryDataset
+from tightrope.base.rounding import outward
 from tightrope.domains import small
 
 PICTURE = Path(__file__).parent / "pictures" / "hero.svg"
@@ -120,7 +121,7 @@ def _rope() -> Iterator[str]:
 
 def _bound(value: float, kind: str, y: float, words: str) -> Iterator[str]:
     x = x_of(value)
-    number = f"at least {value:.2f}".replace("-", "−")
+    number = f"at least {outward(value, 'lower'):.2f}".replace("-", "−")
     yield (
         f'<path class="safe {kind}" d="M{x:.1f} {y - 9:g}v18M{x:.1f} {y:g}'
         f'H{RIGHT - 8}m-8-6 8 6-8 6" style="fill: none"/>'
