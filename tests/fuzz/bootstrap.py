@@ -126,7 +126,8 @@ class Bootstrap:
             with np.errstate(all="ignore"):
                 slopes[:, some] = np.asarray(value(stepped)).imag / STEP
         with np.errstate(all="ignore"):
-            squares = (rows * slopes**2).sum(axis=1) * draws / max(draws - 1, 1)
+            # An episode that was not drawn may hold a pair that nobody else holds, and have no slope at all.
+            squares = np.where(rows > 0, rows * slopes**2, 0.0).sum(axis=1) * draws / max(draws - 1, 1)
         sizes, _ = self._sizes(key, rows, grid=False)
         return [
             Number(sqrt(s) if isfinite(s) else 0.0, (40 if self.estimated else 4) * SLACK * size, v.defined)
