@@ -153,15 +153,15 @@ def test_inspect_reads_without_a_candidate_and_with_one(logs, tmp_path):
 
 @pytest.mark.parametrize("problem", ["walker", "bonus", "decline", "clinic"])
 def test_demo_shows_the_truth_and_mostly_advises_bounds_that_hold(problem):
-    """At 5 % a seed, more than 2 wrong of 8 has probability 0.6 %; these eight seeds are fixed."""
+    """At 5 % a seed, more than 1 wrong of 4 has probability 1.4 %; these four seeds are fixed."""
     wrong = 0
-    for seed in range(8):
+    for seed in range(4):
         done = call("demo", "--problem", problem, "--n", 300, "--seed", seed, "--json")
         assert done.exit_code == 0, done.output
         told = tightrope.Evaluation.from_json(done.stdout)
         assert told.true_value == pytest.approx(small(problem).true_value)
         wrong += sum(bound.value > told.true_value for bound in told.believed)
-    assert wrong <= 2
+    assert wrong <= 1
 
 
 def test_demo_saves_logs_that_evaluate_reads(tmp_path):

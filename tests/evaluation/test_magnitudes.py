@@ -23,7 +23,7 @@ from tightrope.evaluation.details import _histogram
 from tightrope.report.scale import Scale, around, tick_words
 
 METHODS = ["percentile", "bca", "basic", "studentized", "t", "betting", "anderson", "cut"]
-ANY = settings(deadline=None, derandomize=True, database=None, max_examples=500)
+ANY = settings(deadline=None, derandomize=True, database=None, max_examples=200)
 
 
 @pytest.fixture(scope="module")
