@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from tightrope.base.compiled import compiled
+from tightrope.base.poisson import CDF, STEPS
 
 BLOCK = 1024  # episodes per block of the exact multinomial: a draw within a block is a 10-bit slice
 _BITS = 10
@@ -27,15 +28,6 @@ _HALF = np.uint64(32)
 
 # One stream of draws per purpose.
 _INSIDE, _TOTALS, _POISSON, _EXPONENTIAL = (np.uint32(i) for i in range(4))
-
-_POISSON_STEPS = 13  # P(Poisson(1) > 12) is 6e-11, below the 2^-32 resolution of a draw
-_POISSON_CDF = np.array(
-    [
-        min(round(2**32 * sum(math.exp(-1) / math.factorial(j) for j in range(k + 1))), 2**32 - 1)
-        for k in range(_POISSON_STEPS)
-    ],
-    dtype=np.uint32,
-)
 
 
 @njit(inline="always")
@@ -217,6 +209,20 @@ def fill_multinomial(out: Any, left: Any, first_block: Any, first_replicate: Any
 
 
 @compiled
+def block_draws(out: Any, draws: Any, n: Any, first_replicate: Any, k0: Any, k1: Any) -> None:
+    """How many of the draws of each replicate fall into each block, (replicates, blocks)."""
+    for r in range(out.shape[0]):
+        left = draws
+        for block in range(out.shape[1]):
+            remaining = n - block * BLOCK
+            count = left
+            if remaining > BLOCK:
+                count = binomial(left, BLOCK / remaining, _u32(block), _u32(first_replicate + r), k0, k1)
+            out[r, block] = count
+            left -= count
+
+
+@compiled
 def skip_multinomial(left: Any, blocks: Any, first_replicate: Any, n: Any, k0: Any, k1: Any) -> None:
     """Update ``left`` as if the first ``blocks`` blocks had been filled."""
     for r in range(len(left)):
@@ -244,8 +250,8 @@ def fill_poisson(out: Any, first_trajectory: Any, first_replicate: Any, k0: Any,
         lane = words[replicate % 4]
         for i in range(width):
             count = 0
-            for k in range(_POISSON_STEPS):
-                count += lane[i] >= _POISSON_CDF[k]
+            for k in range(STEPS):
+                count += lane[i] >= CDF[k]
             out[r, i] = count
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tightrope.functional.engines import Engine
 
 PAGES = (".html", ".htm")
 
@@ -33,6 +37,7 @@ def check_settings(
     n_resamples: int,
     max_ratio: float | None,
     n_jobs: int | None,
+    engine: Engine,
 ) -> None:
     """Refuse names that nobody knows, pairs that mean nothing and too few replicates, before the logs are read."""
     from tightrope.base.errors import BoundError, TightropeError
@@ -44,7 +49,7 @@ def check_settings(
     from tightrope.evaluation.work import is_valid
     from tightrope.models import MODELS
 
-    Settings(confidence=confidence, n_resamples=n_resamples, max_ratio=max_ratio, n_jobs=n_jobs)
+    Settings(confidence=confidence, n_resamples=n_resamples, max_ratio=max_ratio, n_jobs=n_jobs, engine=engine)
     if ":" not in model and model not in ("auto", *MODELS):
         raise TightropeError(must_be_one_of("model", model, ("auto", *MODELS), "module:object"))
     chosen = [find_estimator(name) for name in estimators or ()]

@@ -21,6 +21,7 @@ from tightrope.cli.options import (
     Confidence,
     Deterministic,
     Discount,
+    EngineOption,
     Epsilon,
     Horizon,
     Incomplete,
@@ -118,6 +119,7 @@ def evaluate(
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     jobs: Jobs = None,
+    engine: EngineOption = "local",
     threshold: Annotated[
         float | None,
         typer.Option(help="Say whether the value exceeds this number; computes both sides.", rich_help_panel=QUESTION),
@@ -169,6 +171,7 @@ def evaluate(
             "n_resamples": n_resamples,
             "max_ratio": max_ratio,
             "n_jobs": jobs,
+            "engine": engine,
         }
         check_settings(estimator, method, model, **settings)
         check_report(report, title=title, metric=metric, unit=unit)

@@ -115,6 +115,10 @@ Confidence = Annotated[
     float, typer.Option(help="The confidence of each bound, between 0.5 and 1.", rich_help_panel=QUESTION)
 ]
 Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.", rich_help_panel=METHODS)]
+EngineOption = Annotated[
+    Literal["local", "cuda"],
+    typer.Option("--engine", help="cuda: sums on an NVIDIA GPU, bit for bit the same.", rich_help_panel=METHODS),
+]
 Jobs = Annotated[
     int | None,
     typer.Option(

@@ -81,6 +81,7 @@ def _replicated(case: Case, statistics: dict[Estimator, FittedStatistic], needs:
         standard_errors=["standard_errors" in needs[one] for one in statistics],
         progress=settings.progress,
         n_jobs=settings.n_jobs,
+        engine=settings.engine,
     )
 
 

@@ -19,6 +19,7 @@ from tightrope.base.blas import one_blas_thread
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
 from tightrope.functional.centered import centered
+from tightrope.functional.engines import cuda
 from tightrope.functional.engines.threads import Meter, Progress, cores, side_by_side
 from tightrope.functional.resampling import BLOCK, WeightScheme
 from tightrope.functional.statistic import (
@@ -30,6 +31,7 @@ from tightrope.functional.statistic import (
 )
 
 Precision = Literal["float64", "float32"]
+Engine = Literal["local", "cuda"]
 
 TILE_ROWS = 256  # replicates per tile: 256 x 1024 float64 weights are 2 MB, about a second-level cache
 SQUARE_ROWS = 16  # replicates whose effects on all episodes of a tile are made at once, at least
@@ -104,10 +106,12 @@ def replicate(
     standard_errors: bool | Sequence[bool] = False,
     progress: Progress | None = None,
     n_jobs: int | None = None,
+    engine: Engine = "local",
 ) -> list[Replicates]:
     """Values of several statistics on the same weight rows, drawn once; with standard errors where they are wanted.
 
-    Replicates are shared out among ``n_jobs`` threads, by default one for each core; their number changes no bit.
+    Replicates are shared out among ``n_jobs`` threads, by default one for each core; their number changes no bit. With
+    ``engine="cuda"`` a GPU makes the sums, bit for bit the same; what is no sum, and standard errors, stay here.
     """
     wanted = [standard_errors] * len(statistics) if isinstance(standard_errors, bool) else standard_errors
     n, jobs = statistics[0].n_trajectories, n_jobs or cores()
@@ -118,8 +122,9 @@ def replicate(
     rows = [_Rows(s, with_errors) for s, with_errors in requests if not isinstance(s, SumStatistic)]
     passes = bool(sums) + any(job.wanted for job in sums) + len(rows)
     walk = Walk(scheme, n, n_resamples, seed, Meter(float(passes) * n * n_resamples, progress))
-    slabs = walk.slabs(8 * max((job.statistic.n_columns for job in sums), default=1), jobs) if sums else []
-    for parts in side_by_side(lambda slab: _slab(sums, walk, slab), slabs, jobs):
+    width, threads = 8 * max((job.statistic.n_columns for job in sums), default=1), jobs if engine == "local" else 1
+    slabs = walk.slabs(width, threads) if sums else []
+    for parts in side_by_side(lambda slab: _slab(sums, walk, slab, engine), slabs, threads):
         for job, (values, errors) in zip(sums, parts, strict=True):
             job.values.append(values)
             job.errors += [] if errors is None else [errors]
@@ -130,10 +135,16 @@ def replicate(
     ]
 
 
-def _slab(sums: Sequence[_Sums], walk: Walk, slab: range) -> list[tuple[Array, Array | None]]:
+def _slab(sums: Sequence[_Sums], walk: Walk, slab: range, engine: Engine) -> list[tuple[Array, Array | None]]:
     """Of each statistic the values of some replicates, and their standard errors where they are wanted."""
     parts = [_Part(job, len(slab)) for job in sums]
-    for start, rows, weights in walk.tiles(slab):
+    if engine == "cuda":
+        single = any(job.dtype == np.float32 for job in sums)
+        gpu_totals = cuda.totals(sums, walk.scheme, n=walk.n_trajectories, rows=slab, seed=walk.seed, single=single)
+        for part, total in zip(parts, gpu_totals, strict=True):
+            part.total[:] = total
+        walk.meter.add(len(slab) * walk.n_trajectories)
+    for start, rows, weights in walk.tiles(slab) if engine == "local" else ():
         for part in parts:
             part.add(start, weights, part.total[rows])
     values = [job.value(part.total) for job, part in zip(sums, parts, strict=True)]
