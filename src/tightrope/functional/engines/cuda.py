@@ -16,6 +16,7 @@ from tightrope.base.errors import BoundError
 from tightrope.functional.resampling import BLOCK, Multinomial, Poisson, WeightScheme
 from tightrope.functional.statistic import SumStatistic
 
+DEVICE = "cuda"
 ROWS = 16_384  # replicates at a time
 WEIGHT_BYTES = 5 << 30  # what the weights of one chunk may take: enough to keep the GPU busy
 DENSE = 64  # draws a block: below this a GPU's draws might round otherwise, and the CPU makes them
@@ -69,14 +70,14 @@ def _totals(jobs: Sequence[Job], scheme: WeightScheme, n: int, rows: range, seed
     import torch
 
     kind = torch.float32 if single else torch.float64
-    sums = [torch.zeros((len(rows), job.statistic.n_columns), dtype=torch.float64, device="cuda") for job in jobs]
+    sums = [torch.zeros((len(rows), job.statistic.n_columns), dtype=torch.float64, device=DEVICE) for job in jobs]
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = single
     try:
         for start, weights in _weights(scheme, n, rows, seed, kind):
             for job, total in zip(jobs, sums, strict=True):
                 for first, last, columns in job.statistic.chunks(start, start + weights.shape[1]):
-                    block = torch.as_tensor(job.prepared(columns), device="cuda")
+                    block = torch.as_tensor(job.prepared(columns), device=DEVICE)
                     part = weights[:, first - start : last - start]
                     if single:
                         total += part @ block
@@ -93,7 +94,7 @@ def _weights(scheme: WeightScheme, n: int, rows: range, seed: int, kind: Any) ->
 
     kernels = _kernels()
     blocks = max(1, min(-(-n // BLOCK), WEIGHT_BYTES // (len(rows) * BLOCK * kind.itemsize)))
-    buffer = torch.empty(len(rows) * min(blocks * BLOCK, n), dtype=kind, device="cuda")
+    buffer = torch.empty(len(rows) * min(blocks * BLOCK, n), dtype=kind, device=DEVICE)
     draws = None
     if isinstance(scheme, Multinomial):
         draws = _draws(scheme.draws(n), n, rows, seed)
@@ -124,4 +125,4 @@ def _draws(whole: int, n: int, rows: range, seed: int) -> Any:
 
     counts = np.empty((len(rows), -(-n // BLOCK)), dtype=np.int32)
     kernels.block_draws(counts, whole, n, rows.start, np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32))
-    return torch.from_numpy(counts).to("cuda")
+    return torch.from_numpy(counts).to(DEVICE)
