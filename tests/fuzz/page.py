@@ -26,7 +26,7 @@ scheme. It is put to the library in several forms; each is an *input*:
   probabilities or their logarithms, the candidate as logged or as any kind of object, other tools' shapes. The same
   bits are asked for, or equality with the oracle where the form itself rounds. A bootstrap weight belongs to a place
   in the order of the episodes' names, so names keep that order;
-- changed so that every answer is known: rewards scaled, negated, shifted; states, actions and trajectories
+- changed so that every answer is known: rewards scaled, negated, shifted; states, actions and episodes
   relabelled; logs repeated;
 - through other ways in: single calls, intervals, both sides at once, JSON, the command line.
 

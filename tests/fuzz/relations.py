@@ -140,7 +140,7 @@ def _permuted(rng: Rng, question: Question) -> Relation:
     """The trajectories in another order, under other names: weights and folds go by place, all else stays."""
     order = rng.permutation(question.n)
     return Relation(
-        "trajectories in another order",
+        "episodes in another order",
         question.changed(episodes=[question.episodes[i] for i in order]),
         exact=lambda key: False,
         holds=lambda key: key.method in UNORDERED and key.estimator not in ("dr", "wdr"),
@@ -151,7 +151,7 @@ def _permuted(rng: Rng, question: Question) -> Relation:
 def _duplicated(rng: Rng, question: Question) -> Relation:
     times = int(rng.integers(2, 4))
     return Relation(
-        "every trajectory more than once",
+        "every episode more than once",
         question.changed(episodes=question.episodes * times),
         exact=lambda key: False,
         holds=lambda key: False,
