@@ -166,13 +166,8 @@ def evaluate(
         from tightrope.adapters import load_object
 
         check_gate(exit_code, threshold, baseline)
-        settings: dict[str, Any] = {
-            "confidence": confidence,
-            "n_resamples": n_resamples,
-            "max_ratio": max_ratio,
-            "n_jobs": jobs,
-            "engine": engine,
-        }
+        settings: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "max_ratio": max_ratio}
+        settings |= {"n_jobs": jobs, "engine": engine}
         check_settings(estimator, method, model, **settings)
         check_report(report, title=title, metric=metric, unit=unit)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
@@ -203,10 +198,15 @@ def evaluate(
     if candidate is not None and not json:
         say(f"Evaluated: {form(policy, epsilon, sigma, deterministic)}.")
     if report is not None:
-        with errors():
-            result.to_html(report, title=title, metric=metric or "value", unit=unit or "")
-        say(f"report: {report}", err=True)
+        _write(result, report, title, metric or "value", unit or "")
     leave(result, by_verdict=exit_code, model_is_enough=bool(estimator))
+
+
+def _write(result: Evaluation, report: Path, title: str | None, metric: str, unit: str) -> None:
+    """Write the report, and say where it is."""
+    with errors():
+        result.to_html(report, title=title, metric=metric, unit=unit)
+    say(f"report: {report}", err=True)
 
 
 def inspect(

@@ -71,7 +71,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "the Poisson table starts one too late",
-            "_POISSON_CDF",
+            "CDF",
             "range(k + 1)",
             "range(k)",
             "test_poisson",
@@ -157,7 +157,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "a replicate's variance divides by m instead of m − 1",
-            "replicate",
+            "_slab",
             "np.sqrt(square * draws / max(draws - 1, 1))",
             "np.sqrt(square)",
             "test_standard_error_of_a_mean",

@@ -20,6 +20,7 @@ from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
 from tightrope.functional.centered import centered
 from tightrope.functional.engines import cuda
+from tightrope.functional.engines.replicates import Replicates
 from tightrope.functional.engines.threads import Meter, Progress, cores, side_by_side
 from tightrope.functional.resampling import BLOCK, WeightScheme
 from tightrope.functional.statistic import (
@@ -37,28 +38,6 @@ TILE_ROWS = 256  # replicates per tile: 256 x 1024 float64 weights are 2 MB, abo
 SQUARE_ROWS = 16  # replicates whose effects on all episodes of a tile are made at once, at least
 SLAB_BYTES = 32 << 20  # what the (replicates, columns) sums of one slab may take
 RESOLVED = 1e-6  # a denominator that the grid rounds by more than this share leaves its replicate undefined
-
-
-@dataclass(frozen=True, eq=False)
-class Replicates:
-    """What the approximate bounds work from. NaN marks a replicate whose weights left the estimator undefined."""
-
-    n_trajectories: int
-    estimate: float
-    values: Array  # (B,)
-    leave_one_out: Array | None = None  # (n,)
-    standard_error: float | None = None
-    standard_errors: Array | None = None  # (B,): of each replicate, for the studentized bootstrap
-
-    @property
-    def n_undefined(self) -> int:
-        """How many replicates drew only episodes of weight zero at some step."""
-        return int(np.isnan(self.values).sum())
-
-    def reflected(self) -> Replicates:
-        """The replicates of minus the value: its lower bound is minus the upper bound."""
-        flipped = None if self.leave_one_out is None else -self.leave_one_out
-        return replace(self, estimate=-self.estimate, values=-self.values, leave_one_out=flipped)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,10 @@ Progress = Callable[[float], None]
 
 def cores() -> int:
     """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # only Linux says which
+        return os.cpu_count() or 1
 
 
 def side_by_side(call: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
