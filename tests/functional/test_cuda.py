@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import tightrope
 from tightrope.base import kernels
+from tightrope.base.poisson import CDF
 from tightrope.base.problem import Problem
 from tightrope.cli import app
 from tightrope.domains import small
@@ -41,7 +42,7 @@ def on_the_cpu(n):
 
     def fill_poisson(weights, first_episode, first_replicate, seed):
         out = np.empty(weights.shape)
-        kernels.fill_poisson(out, first_episode, first_replicate, *key(seed))
+        kernels.fill_poisson(out, first_episode, first_replicate, CDF, *key(seed))
         weights.copy_(torch.from_numpy(out))
 
     def block_draws(whole, n, rows, seed):

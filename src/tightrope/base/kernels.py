@@ -16,7 +16,6 @@ import numpy as np
 from numba import njit
 
 from tightrope.base.compiled import compiled
-from tightrope.base.poisson import CDF, STEPS
 
 BLOCK = 1024  # episodes per block of the exact multinomial: a draw within a block is a 10-bit slice
 _BITS = 10
@@ -232,7 +231,7 @@ def skip_multinomial(left: Any, blocks: Any, first_replicate: Any, n: Any, k0: A
 
 
 @compiled
-def fill_poisson(out: Any, first_trajectory: Any, first_replicate: Any, k0: Any, k1: Any) -> None:
+def fill_poisson(out: Any, first_trajectory: Any, first_replicate: Any, cdf: Any, k0: Any, k1: Any) -> None:
     """Poisson(1) counts; four replicates of one episode share a Philox call."""
     rows, width = out.shape
     words = np.empty((4, width), np.uint32)
@@ -250,8 +249,8 @@ def fill_poisson(out: Any, first_trajectory: Any, first_replicate: Any, k0: Any,
         lane = words[replicate % 4]
         for i in range(width):
             count = 0
-            for k in range(STEPS):
-                count += lane[i] >= CDF[k]
+            for k in range(len(cdf)):
+                count += lane[i] >= cdf[k]
             out[r, i] = count
 
 

@@ -16,6 +16,7 @@ from tightrope.base.checks import is_number
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.names import must_be_one_of, suggests_keywords
+from tightrope.base.poisson import CDF
 
 Seed = int | np.random.Generator | np.random.SeedSequence
 
@@ -152,7 +153,7 @@ class Poisson(_Independent):
         """Fill in the counts of each episode."""
         from tightrope.base import kernels
 
-        kernels.fill_poisson(out, trajectory, replicate, *_key(seed))
+        kernels.fill_poisson(out, trajectory, replicate, CDF, *_key(seed))
 
 
 @dataclass(frozen=True)
