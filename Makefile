@@ -10,7 +10,8 @@ demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
 
 # What uses one core each runs side by side; then pytest has all cores. More than eight processes would only fill the memory.
-test: $(VENV)/.dev $(VENV)/.docs $(D3RLPY)/.installed browser
+test: browser
+	$(MAKE) --jobs=2 $(VENV)/.all $(D3RLPY)/.installed
 	$(MAKE) --jobs=2 --output-sync=target check docs test-d3rlpy
 	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal
 
@@ -98,6 +99,13 @@ $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
+
+# All that the tests need, resolved once.
+$(VENV)/.all: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("tightrope needs Python 3.11 or later: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,docs]"
+	touch $(VENV)/.installed $(VENV)/.dev $(VENV)/.docs $@
 
 $(VENV)/.dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
