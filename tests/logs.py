@@ -14,6 +14,7 @@ import pytest
 
 import tightrope
 from tightrope import DataError, TightropeError
+from tightrope.domains import small
 
 POLICY = np.array([[0.7, 0.3], [0.4, 0.6]])
 
@@ -77,3 +78,19 @@ def as_source(kind: str, values: dict[str, Any], folder: Path) -> Any:
         "pyarrow": lambda: table,
         "batch": lambda: table.to_batches()[0],
     }[kind]()
+
+
+def written_bonus(folder: Path, n: int) -> Path:
+    """Logs of the domain "bonus" as a file, with the candidate's probabilities."""
+    problem = small("bonus")
+    data = problem.mdp.simulate(problem.behavior, n, rng=np.random.default_rng(3), candidate=problem.candidate)
+    tightrope.write(data, folder / "logs.parquet")
+    return folder / "logs.parquet"
+
+
+def corrupt(path: Path, flips: list[tuple[float, int]], keep: float) -> None:
+    """Set bytes at shares of the file's length to other values, and cut the file off."""
+    content = bytearray(path.read_bytes())
+    for place, value in flips:
+        content[int(place * (len(content) - 1))] = value
+    path.write_bytes(content[: int(len(content) * keep)])

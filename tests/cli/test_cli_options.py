@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import tightrope
+from tests.logs import written_bonus
 from tightrope.cli import app
-from tightrope.domains import small
 
 READING = {"horizon": 8, "discount": 0.95, "reward_range": (0, 1)}
 ASKING = {"estimators": ["is", "wis"], "methods": ["percentile", "betting"], "n_resamples": 100}
@@ -16,11 +15,7 @@ ASKING = {"estimators": ["is", "wis"], "methods": ["percentile", "betting"], "n_
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
-    problem = small("bonus")
-    data = problem.mdp.simulate(problem.behavior, 120, rng=np.random.default_rng(3), candidate=problem.candidate)
-    path = tmp_path_factory.mktemp("logs") / "logs.parquet"
-    tightrope.write(data, path)
-    return path
+    return written_bonus(tmp_path_factory.mktemp("logs"), 120)
 
 
 def words(name, value):

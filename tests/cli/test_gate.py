@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tightrope
+from tests.logs import written_bonus
 from tightrope.base.records import VerdictKind
 from tightrope.cli import BAD_INPUT, NO_ANSWER, app
 from tightrope.cli.shared import VERDICTS
@@ -27,11 +28,7 @@ def call(*words):
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
-    problem = small("bonus")
-    data = problem.mdp.simulate(problem.behavior, 300, rng=np.random.default_rng(3), candidate=problem.candidate)
-    path = tmp_path_factory.mktemp("logs") / "logs.parquet"
-    tightrope.write(data, path)
-    return path
+    return written_bonus(tmp_path_factory.mktemp("logs"), 300)
 
 
 def value(logs):

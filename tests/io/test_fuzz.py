@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tightrope
 from tests.io.test_minari import record
-from tests.logs import as_source, columns
+from tests.logs import as_source, columns, corrupt
 from tightrope import TightropeError
 from tightrope.io.aliases import COMPONENTS, ROLES
 
@@ -191,10 +191,7 @@ def test_junk_in_flat_arrays(name, junk):
 )
 def test_corrupted_bytes_are_refused_or_harmless(tmp_path_factory, kind, flips, keep):
     path = as_source(kind, columns(terminated=np.isin(np.arange(9), [5])), tmp_path_factory.getbasetemp())
-    content = bytearray(path.read_bytes())
-    for place, value in flips:
-        content[int(place * (len(content) - 1))] = value
-    path.write_bytes(content[: int(len(content) * keep)])
+    corrupt(path, flips, keep)
     try:
         data = tightrope.read(path, incomplete="terminate")
     except TightropeError:

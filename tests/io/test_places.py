@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import tightrope
-from tests.logs import assert_same, columns, refused
+from tests.logs import assert_same, columns, corrupt, refused
 from tightrope import TightropeError
 from tightrope.cli import app
 
@@ -228,10 +228,7 @@ def test_lazy_tables(tmp_path):
 )
 def test_corrupted_bytes_are_refused_or_harmless(tmp_path_factory, name, flips, keep):
     path = write(tmp_path_factory.getbasetemp() / f"corrupt-{name}")
-    content = bytearray(path.read_bytes())
-    for place, value in flips:
-        content[int(place * (len(content) - 1))] = value
-    path.write_bytes(content[: int(len(content) * keep)])
+    corrupt(path, flips, keep)
     try:
         data = tightrope.read(path, incomplete="terminate")
     except TightropeError:

@@ -11,26 +11,21 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import tightrope
-from tests.logs import POLICY, dataset
+from tests.logs import POLICY, dataset, written_bonus
 from tightrope import DataError
 from tightrope.cli import BAD_INPUT, app
-from tightrope.domains import domain, small
+from tightrope.domains import domain
 from tightrope.io.write import check_writable, replace_file, write_text
 from tightrope.report.domains import save_drawing
 
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
-    problem = small("bonus")
-    data = problem.mdp.simulate(problem.behavior, 60, rng=np.random.default_rng(3), candidate=problem.candidate)
-    path = tmp_path_factory.mktemp("logs") / "logs.parquet"
-    tightrope.write(data, path)
-    return path
+    return written_bonus(tmp_path_factory.mktemp("logs"), 60)
 
 
 def call(*words):

@@ -12,7 +12,7 @@ import numpy as np
 from tightrope.adapters.outputs import OUTPUTS, Output, Times, as_logits, labelled, tell_output
 from tightrope.adapters.torch_distributions import from_distributions, is_distribution
 from tightrope.base.checks import numbers
-from tightrope.base.errors import PolicyError
+from tightrope.base.errors import PolicyError, policy_failed
 from tightrope.base.names import must_be_one_of
 from tightrope.base.policy import Policy
 from tightrope.base.policy.base import Anything, Array, Unresolved
@@ -58,9 +58,7 @@ class StatePolicy(Unresolved):
         except PolicyError:
             raise
         except Exception as error:  # the user's own code
-            raise PolicyError(
-                f"the policy failed on states of shape {states.shape} ({states.dtype}): {type(error).__name__}: {error}"
-            ) from error
+            raise policy_failed(states, error) from error
 
     def _table(self, given: Any, states: Anything) -> Array:
         if isinstance(given, tuple):

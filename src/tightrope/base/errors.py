@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from numpy.linalg import LinAlgError
 
@@ -72,6 +73,13 @@ class PolicyError(TightropeError):
     def __init__(self, message: str, *, row: int | None = None):
         super().__init__(message)
         self.row = row  # the row of the states that it failed on, so that the caller can name the step
+
+
+def policy_failed(states: Any, error: Exception) -> PolicyError:
+    """What is raised where a user's own policy fails."""
+    return PolicyError(
+        f"the policy failed on states of shape {states.shape} ({states.dtype}): {type(error).__name__}: {error}"
+    )
 
 
 class BoundError(TightropeError):

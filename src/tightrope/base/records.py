@@ -59,6 +59,11 @@ class Bound(Record):
         return visible("\n".join([text, *(f"  ! {warning}" for warning in self.warnings)]))
 
     @property
+    def hangs_on_model(self) -> bool:
+        """Whether it is as wrong as its model is: an exact bound allows for the model's errors."""
+        return self.rests_on_model and self.guarantee == "approximate"
+
+    @property
     def behavior_note(self) -> str:
         """That it rests on an estimated behaviour policy; empty where it does not."""
         return "" if self.behavior is None else f"; behaviour policy estimated ({self.behavior})"

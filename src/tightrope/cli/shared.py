@@ -63,7 +63,7 @@ def leave(result: Evaluation, *, by_verdict: bool = False, model_is_enough: bool
         assert result.verdict is not None
         kind = result.verdict.kind
         bounds = result.believed_gains if result.verdict.about == "gain" else result.believed
-        alone = any(bound.rests_on_model and bound.guarantee == "approximate" for bound in bounds)
+        alone = any(bound.hangs_on_model for bound in bounds)
         if kind == "yes" and alone and not model_is_enough:
             say("This yes rests on a model alone, so it opens no gate (exit code 5); --estimator mb would.", err=True)
             kind = "cannot tell"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.dataset import TrajectoryDataset
-from tightrope.base.errors import TightropeError
+from tightrope.base.errors import TightropeError, policy_failed
 from tightrope.base.extras import load_extra
 from tightrope.base.policy import Actor, Policy, as_actor, open_uniforms, resolved
 from tightrope.domains.episodes import Progress
@@ -159,9 +159,7 @@ def _chosen(actor: Actor, states: Anything, t: Anything, uniforms: Anything) -> 
     except TightropeError:
         raise
     except Exception as error:  # the user's own code
-        raise TightropeError(
-            f"the policy failed on states of shape {states.shape} ({states.dtype}): {type(error).__name__}: {error}"
-        ) from error
+        raise policy_failed(states, error) from error
 
 
 def name_of(environment: Any) -> str:

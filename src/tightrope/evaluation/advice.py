@@ -264,7 +264,7 @@ def _bias_line(check: ModelCheck, bounds: Sequence[Bound], summary: Summary) -> 
     """The model's own bound, moved by the most that its bias can be: "Bootstrapping with Models", after Corollary 2."""
     if check.bias_bound is None or summary.horizon == 1:  # after one step nothing follows that could be wrong
         return []
-    alone = [b for b in bounds if b.rests_on_model and b.guarantee == "approximate" and np.isfinite(b.value)]
+    alone = [b for b in bounds if b.hangs_on_model and np.isfinite(b.value)]
     moved = [
         f"{b.method} {b.side} bound {b.value - (1 if b.side == 'lower' else -1) * check.bias_bound:.4g} instead of "
         f"{b.value:.4g}"

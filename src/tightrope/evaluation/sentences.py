@@ -52,7 +52,7 @@ def flaw(bound: Bound) -> Flaw | None:
         return "ratios"
     if not np.isfinite(bound.value):
         return "infinite"
-    if bound.rests_on_model and bound.guarantee == "approximate" and against_model(bound):
+    if bound.hangs_on_model and against_model(bound):
         return "model"
     return "vacuous" if coded(bound.warnings, "vacuous") else None
 
@@ -90,7 +90,7 @@ def _no_bound(recommendation: Recommendation, overlap: Overlap, *, estimated: bo
     declare = "declare the lowest and highest reward (reward_range)"
     remedy = "log the probabilities of the actions" if estimated else declare
     lack = "whose behaviour policy is estimated" if estimated else "that has no floor to count from"
-    off = coded(overlap.warnings, "mean-ratio")
+    off = coded(overlap.warnings, "mean-ratio") and not estimated
     check = f"{CHECK}, since the importance ratios do not average to 1; else " if off else ""
     return (
         f"they carry as much information as {overlap.effective_sample_size[-1]:.1f} episodes of the candidate, too "

@@ -92,7 +92,7 @@ def _doubts(believed: Sequence[Bound], possible: tuple[float, float] | None) -> 
         doubts.append("the logged probabilities are wrong")
     if any(bound.behavior is not None for bound in believed):
         doubts.append("the estimate of the behaviour policy has the wrong form")
-    if any(_rests_on_model(bound) for bound in believed):
+    if any(bound.hangs_on_model for bound in believed):
         doubts.append("the model is wrong")
     if any(bound.rests_on_model and bound.guarantee == "exact" for bound in believed):
         doubts.append("what happens next depends on more than the logged state and action")
@@ -163,7 +163,7 @@ def _promises(bounds: Sequence[Bound]) -> str:
         for kind in ("exact", "approximate")
         if any(bound.guarantee == kind for bound in bounds)
     ]
-    model = [bound.side for bound in bounds if _rests_on_model(bound)]
+    model = [bound.side for bound in bounds if bound.hangs_on_model]
     if model:
         sentences.append(
             f"The {' and the '.join(model)} bound {'rests' if len(model) == 1 else 'rest'} on a model alone."
@@ -176,11 +176,7 @@ def _promises(bounds: Sequence[Bound]) -> str:
 
 def _if(bounds: Sequence[Bound]) -> str:
     """What a headline must not keep to itself."""
-    return ", if the model is right" if any(_rests_on_model(bound) for bound in bounds) else ""
-
-
-def _rests_on_model(bound: Bound) -> bool:
-    return bound.rests_on_model and bound.guarantee == "approximate"
+    return ", if the model is right" if any(bound.hangs_on_model for bound in bounds) else ""
 
 
 def _promise(bounds: Sequence[Bound]) -> str:
@@ -192,7 +188,7 @@ def _promise(bounds: Sequence[Bound]) -> str:
             f"{who} exact: the error rate is at most {error} at any number of episodes, if what was declared is true."
         )
     doubts = [
-        *(["the model's form is right"] if any(_rests_on_model(bound) for bound in bounds) else []),
+        *(["the model's form is right"] if any(bound.hangs_on_model for bound in bounds) else []),
         *(["the estimate of the behaviour policy has the right form"] if any(b.behavior for b in bounds) else []),
     ]
     only = f" if {' and '.join(doubts)}" if doubts else ""

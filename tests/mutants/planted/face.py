@@ -53,7 +53,7 @@ TOPIC = Topic(
         Mutant(
             "a bound from a model is not said to rest on it",
             "_doubts",
-            "_rests_on_model(bound)",
+            "bound.hangs_on_model",
             "False",
             "test_the_words_agree_with_the_data",
         ),

@@ -46,8 +46,8 @@ TOPIC = Topic(
         ),
         Mutant(
             "an approximate bound that rests on a model promises without it",
-            "_rests_on_model",
-            'bound.rests_on_model and bound.guarantee == "approximate"',
+            "Bound.hangs_on_model",
+            'self.rests_on_model and self.guarantee == "approximate"',
             "False",
             "test_a_bound_that_rests_on_a_model_says_so",
         ),
