@@ -23,6 +23,7 @@ WIDTH, MARGIN, SHEET = 942, 14, 62
 ROOMS = {
     "cli": (0, 4, "The command line: reads options and logs (1), prints (7)."),
     "studies": (0, 4, "The same calls on thousands of data sets with known values."),
+    "decisions": (0, 4, "Which of several, how much more data, by now, a better one."),
     "api": (0, 4, "What Python calls: evaluate, lower_bound, … (from 2 to 6)."),
     "report": (0, 2, "The record as page, table, frame or figure. Computes nothing."),
     "evaluation": (
@@ -41,8 +42,8 @@ ROOMS = {
     "base": (0, 4, "What all rooms share: dataset, policy, ratios, problem, record."),
 }
 STOPS = ["io", "base", "estimators", "functional", "bounds", "evaluation", "report"]
-HEIGHTS = [44, 44, 44, 84, 104, 84, 86]  # of the layers, from the top
-GAPS = [12, 12, 30, 34, 42, 34, 0]  # below them
+HEIGHTS = [44, 44, 44, 44, 84, 104, 84, 86]  # of the layers, from the top
+GAPS = [12, 12, 12, 30, 34, 42, 34, 0]  # below them
 
 STYLE = """
   svg { --page: #fbfaf7; --room: #ffffff; --edge: #c4cad2; --text: #1d232b;
