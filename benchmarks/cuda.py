@@ -55,7 +55,7 @@ def make(path: Path) -> None:
     columns = gridded(n, 12, 13 * n)
     sums = {f"{name}_sums": weights.astype(float) @ columns for name, weights in found.items()}
     draws = np.empty((LARGE["rows"], -(-LARGE["n"] // 1024)), dtype=np.int32)
-    kernels.block_draws(draws, LARGE["n"], LARGE["n"], 0, np.uint32(SEED), np.uint32(0))
+    kernels.block_draws(draws, LARGE["n"], LARGE["n"], 0, 0, np.uint32(SEED), np.uint32(0))
     path.parent.mkdir(parents=True, exist_ok=True)
     digest = np.frombuffer(hashlib.sha256(draws.tobytes()).digest(), np.uint8)
     np.savez_compressed(path, draws=digest, **found, **sums)

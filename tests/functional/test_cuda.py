@@ -28,16 +28,16 @@ DATA = WALKER.logs(2600, rng=np.random.default_rng(0))  # two full blocks and on
 STATISTICS = [statistic(Problem(DATA, WALKER.candidate)) for statistic in (PDWIS(), WDR(), MB())]
 
 
-def on_the_cpu(n):
+def on_the_cpu():
     """Kernels of the same names that fill a tensor by the CPU's own."""
 
     def key(seed):
         return np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
 
     def fill_multinomial(weights, draws, first_block, first_replicate, seed):
-        left = draws.numpy()[:, first_block:].sum(axis=1).astype(np.int64)
+        shares = draws.numpy()[:, first_block : first_block - (-weights.shape[1] // 1024)].astype(np.int64)
         out = np.empty(weights.shape)
-        kernels.fill_multinomial(out, left, first_block, first_replicate, n, *key(seed))
+        kernels.fill_multinomial(out, shares, first_block, first_replicate, *key(seed))
         weights.copy_(torch.from_numpy(out))
 
     def fill_poisson(weights, first_episode, first_replicate, seed):
@@ -47,7 +47,7 @@ def on_the_cpu(n):
 
     def block_draws(whole, n, rows, seed):
         counts = np.empty((len(rows), -(-n // 1024)), dtype=np.int32)
-        kernels.block_draws(counts, whole, n, rows.start, *key(seed))
+        kernels.block_draws(counts, whole, n, 0, rows.start, *key(seed))
         return torch.from_numpy(counts)
 
     return SimpleNamespace(fill_multinomial=fill_multinomial, fill_poisson=fill_poisson, block_draws=block_draws)
@@ -56,7 +56,7 @@ def on_the_cpu(n):
 @pytest.fixture
 def _without_a_gpu(monkeypatch):
     monkeypatch.setattr(cuda, "DEVICE", "cpu")
-    monkeypatch.setattr(cuda, "_kernels", lambda: on_the_cpu(2600))
+    monkeypatch.setattr(cuda, "_kernels", lambda: on_the_cpu())
 
 
 @pytest.mark.usefixtures("_without_a_gpu")
@@ -83,7 +83,7 @@ def test_single_precision_loses_little():
 
 def test_block_draws_are_those_of_the_weights():
     draws = np.empty((30, 3), dtype=np.int32)
-    kernels.block_draws(draws, 2600, 2600, 5, np.uint32(3), np.uint32(0))
+    kernels.block_draws(draws, 2600, 2600, 0, 5, np.uint32(3), np.uint32(0))
     weights = tightrope.draw_weights(2600, 30, seed=3, first=5)
     np.testing.assert_array_equal(
         draws, [[row[:1024].sum(), row[1024:2048].sum(), row[2048:].sum()] for row in weights]

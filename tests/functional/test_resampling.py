@@ -173,15 +173,26 @@ def test_tiles_and_rows_agree(scheme, n, monkeypatch):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=ids)
-def test_skip(scheme):
-    """A partition that starts in the middle needs none of the earlier weights."""
-    n, start = 3000, 2 * BLOCK
+@pytest.mark.parametrize("n", [3000, 5 * BLOCK, 6 * BLOCK + 1])
+def test_partitions_need_none_of_the_others(scheme, n):
+    """Blocks that are asked for by themselves have the weights that they have among all."""
     whole = draw_weights(n, 9, seed=5, resampling=scheme)
-    left = scheme.start(n, 4)
-    scheme.skip(left, seed=5, trajectory=start, replicate=5, n=n)
-    out = np.empty((4, n - start))
-    scheme.fill(out, left, seed=5, trajectory=start, replicate=5, n=n)
-    np.testing.assert_array_equal(out, whole[5:, start:])
+    for first, last in ((0, 1), (1, 2), (2, 3), (1, 3), (0, -(-n // BLOCK)), (-(-n // BLOCK) - 1, -(-n // BLOCK))):
+        blocks, columns = range(first, last), slice(first * BLOCK, min(last * BLOCK, n))
+        out = np.empty((4, columns.stop - columns.start))
+        scheme.fill(out, scheme.shares(n, blocks, range(5, 9), seed=5), seed=5, block=first, replicate=5)
+        np.testing.assert_array_equal(out, whole[5:, columns])
+
+
+def test_shares_of_blocks_follow_the_multinomial():
+    """Means, variances and covariances of the draws of five blocks, one of them short, and the total."""
+    n, rows = 4 * BLOCK + 300, 20_000
+    shares = Multinomial().shares(n, range(5), range(rows), seed=8)
+    share = np.array([BLOCK] * 4 + [300]) / n
+    np.testing.assert_array_equal(shares.sum(axis=1), n)
+    np.testing.assert_allclose(shares.mean(axis=0), n * share, rtol=5 / np.sqrt(rows * 300))
+    expected = n * (np.diag(share) - np.outer(share, share))
+    np.testing.assert_allclose(np.cov(shares.T), expected, atol=5 * expected.max() * np.sqrt(2 / rows))
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=ids)

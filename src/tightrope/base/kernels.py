@@ -180,54 +180,58 @@ def _scatter(row: Any, width: Any, draws: Any, words: Any, block: Any, replicate
 
 
 @compiled
-def fill_multinomial(out: Any, left: Any, first_block: Any, first_replicate: Any, n: Any, k0: Any, k1: Any) -> None:
-    """Exact multinomial counts for consecutive whole blocks; ``left`` (rows,) holds the draws not yet placed."""
+def block_draws(out: Any, draws: Any, n: Any, first_block: Any, first_replicate: Any, k0: Any, k1: Any) -> None:
+    """How many of each replicate's draws fall into each of some consecutive blocks, (replicates, blocks).
+
+    A binary tree over all blocks: each node gives its left half a binomial share, keyed by the node. Whoever wants
+    a few blocks walks down to them alone, and any way of asking gives the same numbers.
+    """
+    blocks, last = (n + BLOCK - 1) // BLOCK, first_block + out.shape[1]
+    span = 1
+    while span < blocks:
+        span *= 2
+    starts, sizes, counts = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
+    for r in range(out.shape[0]):
+        starts[0], sizes[0], counts[0] = 0, span, draws
+        waiting = 1
+        while waiting:
+            waiting -= 1
+            at, size, count = starts[waiting], sizes[waiting], counts[waiting]
+            if size == 1:
+                out[r, at - first_block] = count
+                continue
+            half = size // 2
+            left = count
+            if at + half < blocks:
+                share = (half * BLOCK) / (min((at + size) * BLOCK, n) - at * BLOCK)
+                node = span // size + at // size
+                left = binomial(count, share, _u32(node), _u32(first_replicate + r), k0, k1)
+                if at + half < last and at + size > first_block:
+                    starts[waiting], sizes[waiting], counts[waiting] = at + half, half, count - left
+                    waiting += 1
+            if at < last and at + half > first_block:
+                starts[waiting], sizes[waiting], counts[waiting] = at, half, left
+                waiting += 1
+
+
+@compiled
+def fill_multinomial(out: Any, shares: Any, first_block: Any, first_replicate: Any, k0: Any, k1: Any) -> None:
+    """Exact multinomial counts for consecutive whole blocks, whose draws are given, (replicates, blocks)."""
     words = np.empty((4, 128), np.uint32)
     scratch = np.empty(BLOCK)
-    width_all = out.shape[1]
     for r in range(out.shape[0]):
         replicate = first_replicate + r
-        for b in range((width_all + BLOCK - 1) // BLOCK):
-            block = first_block + b
+        for b in range(shares.shape[1]):
             start = b * BLOCK
-            width = min(BLOCK, width_all - start)
-            remaining = n - block * BLOCK  # episodes in this and all later blocks
-            if width >= remaining:
-                draws = left[r]
-            else:
-                draws = binomial(left[r], width / remaining, _u32(block), _u32(replicate), k0, k1)
-            left[r] -= draws
+            width = min(BLOCK, out.shape[1] - start)
             if width == BLOCK:
                 row = out[r, start : start + width]
                 row[:] = 0.0
-                _scatter(row, width, draws, words, block, replicate, k0, k1)
+                _scatter(row, width, shares[r, b], words, first_block + b, replicate, k0, k1)
             else:
                 scratch[:] = 0.0
-                _scatter(scratch, width, draws, words, block, replicate, k0, k1)
+                _scatter(scratch, width, shares[r, b], words, first_block + b, replicate, k0, k1)
                 out[r, start : start + width] = scratch[:width]
-
-
-@compiled
-def block_draws(out: Any, draws: Any, n: Any, first_replicate: Any, k0: Any, k1: Any) -> None:
-    """How many of the draws of each replicate fall into each block, (replicates, blocks)."""
-    for r in range(out.shape[0]):
-        left = draws
-        for block in range(out.shape[1]):
-            remaining = n - block * BLOCK
-            count = left
-            if remaining > BLOCK:
-                count = binomial(left, BLOCK / remaining, _u32(block), _u32(first_replicate + r), k0, k1)
-            out[r, block] = count
-            left -= count
-
-
-@compiled
-def skip_multinomial(left: Any, blocks: Any, first_replicate: Any, n: Any, k0: Any, k1: Any) -> None:
-    """Update ``left`` as if the first ``blocks`` blocks had been filled."""
-    for r in range(len(left)):
-        for block in range(blocks):
-            remaining = n - block * BLOCK
-            left[r] -= binomial(left[r], BLOCK / remaining, _u32(block), _u32(first_replicate + r), k0, k1)
 
 
 @compiled

@@ -50,16 +50,12 @@ class WeightScheme(Protocol):
         """How much less the replicates spread than the estimate itself: sqrt(m/n) for m draws out of n."""
         ...
 
-    def start(self, n: int, rows: int) -> IntArray:
-        """What each row keeps from block to block, (rows,)."""
+    def shares(self, n: int, blocks: range, replicates: range, *, seed: int) -> IntArray:
+        """What the blocks must know of each other: how many of a replicate's draws fall into each, (rows, blocks)."""
         ...
 
-    def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
-        """Fill ``out`` (rows, width) for replicates and episodes counted from the given ones."""
-        ...
-
-    def skip(self, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
-        """Update ``left`` as if all episodes before the given one had been filled."""
+    def fill(self, out: Array, shares: IntArray, *, seed: int, block: int, replicate: int) -> None:
+        """Fill ``out`` (rows, width) for replicates and blocks counted from the given ones, with their shares."""
         ...
 
 
@@ -96,25 +92,23 @@ class Multinomial:
         """sqrt(m/n)."""
         return float(np.sqrt(self.draws(n) / n))
 
-    def start(self, n: int, rows: int) -> IntArray:
-        """The number of draws, for each row."""
-        return np.full(rows, self.draws(n), dtype=np.int64)
+    def shares(self, n: int, blocks: range, replicates: range, *, seed: int) -> IntArray:
+        """The draws of each block, from a tree of binomials: no other block is walked through."""
+        from tightrope.base import kernels
 
-    def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+        out = np.empty((len(replicates), len(blocks)), dtype=np.int64)
+        kernels.block_draws(out, self.draws(n), n, blocks.start, replicates.start, *_key(seed))
+        return out
+
+    def fill(self, out: Array, shares: IntArray, *, seed: int, block: int, replicate: int) -> None:
         """Fill in the counts of each episode."""
         from tightrope.base import kernels
 
-        kernels.fill_multinomial(out, left, trajectory // BLOCK, replicate, n, *_key(seed))
-
-    def skip(self, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
-        """Take the earlier blocks' draws off."""
-        from tightrope.base import kernels
-
-        kernels.skip_multinomial(left, trajectory // BLOCK, replicate, n, *_key(seed))
+        kernels.fill_multinomial(out, shares, block, replicate, *_key(seed))
 
 
 class _Independent:
-    """Schemes whose weights of different episodes are independent: nothing to remember."""
+    """Schemes whose weights of different episodes are independent: nothing to share out."""
 
     def draws(self, n: int) -> int:
         """As many as there are."""
@@ -128,12 +122,9 @@ class _Independent:
         """One."""
         return 1.0
 
-    def start(self, n: int, rows: int) -> IntArray:
+    def shares(self, n: int, blocks: range, replicates: range, *, seed: int) -> IntArray:
         """Nothing."""
-        return np.zeros(rows, dtype=np.int64)
-
-    def skip(self, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
-        """Nothing to do."""
+        return np.zeros((len(replicates), len(blocks)), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -149,11 +140,11 @@ class Poisson(_Independent):
     integer = True
     second_order = True
 
-    def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+    def fill(self, out: Array, shares: IntArray, *, seed: int, block: int, replicate: int) -> None:
         """Fill in the counts of each episode."""
         from tightrope.base import kernels
 
-        kernels.fill_poisson(out, trajectory, replicate, CDF, *_key(seed))
+        kernels.fill_poisson(out, block * BLOCK, replicate, CDF, *_key(seed))
 
 
 @dataclass(frozen=True)
@@ -169,11 +160,11 @@ class Bayesian(_Independent):
     integer = False
     second_order = False  # exponential weights have skewness 2, counts 1
 
-    def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+    def fill(self, out: Array, shares: IntArray, *, seed: int, block: int, replicate: int) -> None:
         """Exponential weights of mean one."""
         from tightrope.base import kernels
 
-        kernels.fill_exponential(out, trajectory, replicate, *_key(seed))
+        kernels.fill_exponential(out, block * BLOCK, replicate, *_key(seed))
 
 
 @dataclass(frozen=True)
@@ -186,7 +177,7 @@ class ModelBootstrap(_Independent):
     integer = False
     second_order = False
 
-    def fill(self, out: Array, left: IntArray, *, seed: int, trajectory: int, replicate: int, n: int) -> None:
+    def fill(self, out: Array, shares: IntArray, *, seed: int, block: int, replicate: int) -> None:
         """There are no weights to fill."""
         raise TightropeError('resampling="model" simulates from a model instead of weighting episodes')
 
@@ -227,8 +218,14 @@ def draw_weights(
     chosen = scheme(resampling)
     check_resamples(n_resamples)
     out = np.empty((n_resamples, n))
-    chosen.fill(out, chosen.start(n, n_resamples), seed=seed_of(seed), trajectory=0, replicate=first, n=n)
+    key, replicates = seed_of(seed), range(first, first + n_resamples)
+    chosen.fill(out, chosen.shares(n, blocks_of(n), replicates, seed=key), seed=key, block=0, replicate=first)
     return out
+
+
+def blocks_of(n: int) -> range:
+    """All blocks of so many episodes."""
+    return range(-(-n // BLOCK))
 
 
 def check_resamples(n_resamples: Any) -> None:

@@ -42,11 +42,11 @@ TOPIC = Topic(
             "test_replicates_are_independent",
         ),
         Mutant(
-            "a block's share is that of all trajectories, not of those left",
-            "fill_multinomial",
-            "n - block * BLOCK",
-            "n",
-            "test_multinomial",
+            "a short last block gets the share of a full one",
+            "block_draws",
+            "min((at + size) * BLOCK, n)",
+            "(at + size) * BLOCK",
+            "test_shares_of_blocks_follow_the_multinomial",
         ),
         Mutant(
             "balls beyond a narrow block count as thrown",
@@ -56,11 +56,18 @@ TOPIC = Topic(
             "test_multinomial",
         ),
         Mutant(
-            "a partition skips one block too few",
-            "skip_multinomial",
-            "range(blocks)",
-            "range(blocks - 1)",
-            "test_skip",
+            "nodes of one level of the tree share their draw",
+            "block_draws",
+            "span // size + at // size",
+            "span // size",
+            "test_shares_of_blocks_follow_the_multinomial",
+        ),
+        Mutant(
+            "a partition is given the shares of the first blocks",
+            "Multinomial.shares",
+            "n, blocks.start, replicates.start",
+            "n, 0, replicates.start",
+            "test_partitions_need_none_of_the_others",
         ),
         Mutant(
             "four replicates share one row of Poisson counts",
@@ -102,8 +109,8 @@ TOPIC = Topic(
         Mutant(
             "further replicates repeat the first ones",
             "draw_weights",
-            "chosen.fill(out, chosen.start(n, n_resamples), seed=seed_of(seed), trajectory=0, replicate=first, n=n)",
-            "chosen.fill(out, chosen.start(n, n_resamples), seed=seed_of(seed), trajectory=0, replicate=0, n=n)",
+            "seed=key, block=0, replicate=first)",
+            "seed=key, block=0, replicate=0)",
             "test_tiles_and_rows_agree",
         ),
         Mutant(
@@ -116,8 +123,8 @@ TOPIC = Topic(
         Mutant(
             "statistics that are no sums see the first tile's weights again and again",
             "_by_rows",
-            "scheme.fill(weights, scheme.start(n, len(rows)), seed=walk.seed, trajectory=0, replicate=rows.start, n=n)",
-            "scheme.fill(weights, scheme.start(n, len(rows)), seed=walk.seed, trajectory=0, replicate=0, n=n)",
+            "block=0, replicate=rows.start)",
+            "block=0, replicate=0)",
             "test_any_statistic",
         ),
         Mutant(

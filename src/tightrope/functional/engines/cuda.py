@@ -13,7 +13,7 @@ import numpy as np
 
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
-from tightrope.functional.resampling import BLOCK, Multinomial, Poisson, WeightScheme
+from tightrope.functional.resampling import BLOCK, Multinomial, Poisson, WeightScheme, blocks_of
 from tightrope.functional.statistic import SumStatistic
 
 DEVICE = "cuda"
@@ -97,7 +97,7 @@ def _weights(scheme: WeightScheme, n: int, rows: range, seed: int, kind: Any) ->
     buffer = torch.empty(len(rows) * min(blocks * BLOCK, n), dtype=kind, device=DEVICE)
     draws = None
     if isinstance(scheme, Multinomial):
-        draws = _draws(scheme.draws(n), n, rows, seed)
+        draws = _draws(scheme, n, rows, seed)
     for start in range(0, n, blocks * BLOCK):
         width = min(blocks * BLOCK, n - start)
         weights = buffer[: len(rows) * width].view(len(rows), width)
@@ -115,14 +115,11 @@ def _kernels() -> Any:
     return cuda_kernels
 
 
-def _draws(whole: int, n: int, rows: range, seed: int) -> Any:
+def _draws(scheme: Multinomial, n: int, rows: range, seed: int) -> Any:
     """How many of each replicate's draws fall into each block, (replicates, blocks) on the GPU."""
+    whole = scheme.draws(n)
     if whole * BLOCK >= DENSE * n and n > BLOCK:
         return _kernels().block_draws(whole, n, rows, seed)
     import torch
 
-    from tightrope.base import kernels
-
-    counts = np.empty((len(rows), -(-n // BLOCK)), dtype=np.int32)
-    kernels.block_draws(counts, whole, n, rows.start, np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32))
-    return torch.from_numpy(counts).to(DEVICE)
+    return torch.from_numpy(scheme.shares(n, blocks_of(n), rows, seed=seed).astype(np.int32)).to(DEVICE)

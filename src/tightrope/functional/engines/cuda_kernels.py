@@ -22,13 +22,22 @@ TAIL = 1024  # balls that one program looks at together in a block that is not f
 
 
 def block_draws(whole, n, rows, seed):
-    """(replicates, blocks) int32: how many of the ``whole`` draws fall into each block."""
-    out = torch.empty((len(rows), -(-n // BLOCK)), dtype=torch.int32, device="cuda")
-    grid = (triton.cdiv(len(rows), LANES),)
-    _block_draws[grid](
-        out, whole, n, rows.start, len(rows), out.shape[1], *_key(seed), LANES, num_warps=1, enable_fp_fusion=False
-    )
-    return out
+    """(replicates, blocks) int32: how many of the ``whole`` draws fall into each block, level by level of the tree."""
+    blocks = -(-n // BLOCK)
+    span = triton.next_power_of_2(blocks)
+    counts = torch.full((len(rows), 1), whole, dtype=torch.int32, device="cuda")
+    size = span
+    while size > 1:
+        nodes = -(-blocks // size)
+        below = torch.empty((len(rows), 2 * nodes), dtype=torch.int32, device="cuda")
+        cells = len(rows) * nodes
+        _halve[(triton.cdiv(cells, LANES),)](
+            counts, below, cells, nodes, size, span // size, n, rows.start, *_key(seed), LANES, num_warps=1,
+            enable_fp_fusion=False,
+        )  # fmt: skip
+        size //= 2
+        counts = below[:, : -(-blocks // size)].contiguous()
+    return counts
 
 
 def fill_multinomial(weights, draws, first_block, first_replicate, seed):
@@ -127,26 +136,49 @@ def _binomial(n, p, block, replicate, k0, k1, active):
 
 
 @triton.jit
-def _block_draws(out, whole, n, first, count, blocks, key0, key1, SIZE: tl.constexpr):
-    lane = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
-    active = lane < count
-    replicate = (first + lane).to(tl.uint32)
+def _inverted(n, p, node, replicate, k0, k1, active):
+    """The quantile of a binomial of small n·p, by adding up probabilities from 0, one a lane."""
+    zero = tl.zeros(n.shape, tl.uint32)
+    a, b, _, _ = _philox(zero, node, replicate, zero + 1, k0, k1)
+    u = _unit(a, b)
+    odds = p / (1.0 - p)
+    mass = libdevice.exp(n * libdevice.log1p(-p))
+    k = tl.zeros(n.shape, tl.float64)
+    waiting = active & (u > mass) & (k < n)
+    while tl.max(waiting.to(tl.int32), 0) > 0:
+        u = tl.where(waiting, u - mass, u)
+        k = tl.where(waiting, k + 1.0, k)
+        mass = tl.where(waiting, mass * (odds * (n - k + 1.0) / tl.where(k > 0, k, 1.0)), mass)
+        waiting = waiting & (u > mass) & (k < n)
+    return k
+
+
+@triton.jit
+def _halve(counts, below, cells, nodes, size, first_node, n, first, key0, key1, SIZE: tl.constexpr):
+    """Of each node of a level the draws of its two halves."""
+    cell = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    active = cell < cells
+    row, node = cell // nodes, cell % nodes
+    replicate = (first + row).to(tl.uint32)
     k0 = tl.zeros([SIZE], tl.uint32) + key0.to(tl.uint32)
     k1 = tl.zeros([SIZE], tl.uint32) + key1.to(tl.uint32)
-    left = tl.zeros([SIZE], tl.float64) + whole
-    for b in range(blocks):
-        remaining = n - b * 1024
-        if remaining <= 1024:
-            draws = left
-        else:
-            p = tl.zeros([SIZE], tl.float64) + 1024.0 / remaining.to(tl.float64)
-            block = tl.zeros([SIZE], tl.uint32) + b
-            if remaining < 2048:
-                draws = left - _binomial(left, 1.0 - p, block, replicate, k0, k1, active)
-            else:
-                draws = _binomial(left, p, block, replicate, k0, k1, active)
-        tl.store(out + lane.to(tl.int64) * blocks + b, draws.to(tl.int32), mask=active)
-        left = left - draws
+    count = tl.load(counts + cell, mask=active, other=0).to(tl.float64)
+    start = node.to(tl.int64) * size * 1024
+    half = tl.zeros([SIZE], tl.int64) + size.to(tl.int64) * 512
+    episodes = tl.minimum(start + 2 * half, n.to(tl.int64)) - start
+    p = half.to(tl.float64) / episodes.to(tl.float64)
+    split = active & (episodes > half) & (count > 0)
+    high = p > 0.5
+    q = tl.where(split, tl.where(high, 1.0 - p, p), 0.25)
+    number = (first_node + node).to(tl.uint32)
+    few = count * q < 10.0
+    drawn = _binomial(tl.where(split & (few == 0), count, 100.0), q, number, replicate, k0, k1, split & (few == 0))
+    seldom = _inverted(tl.where(split & few, count, 1.0), q, number, replicate, k0, k1, split & few)
+    drawn = tl.where(few, seldom, drawn)
+    left = tl.where(split, tl.where(high, count - drawn, drawn), count)
+    place = below + row.to(tl.int64) * (2 * nodes) + 2 * node
+    tl.store(place, left.to(tl.int32), mask=active)
+    tl.store(place + 1, (count - left).to(tl.int32), mask=active)
 
 
 @triton.jit

@@ -16,13 +16,13 @@ from typing import Any, Literal
 import numpy as np
 
 from tightrope.base.blas import one_blas_thread
-from tightrope.base.dataset import Array
+from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import BoundError
 from tightrope.functional.centered import centered
 from tightrope.functional.engines import cuda
 from tightrope.functional.engines.replicates import Replicates
 from tightrope.functional.engines.threads import Meter, Progress, cores, side_by_side
-from tightrope.functional.resampling import BLOCK, WeightScheme
+from tightrope.functional.resampling import BLOCK, WeightScheme, blocks_of
 from tightrope.functional.statistic import (
     ParallelStatistic,
     SmoothStatistic,
@@ -36,6 +36,7 @@ Engine = Literal["local", "cuda"]
 
 TILE_ROWS = 256  # replicates per tile: 256 x 1024 float64 weights are 2 MB, about a second-level cache
 SQUARE_ROWS = 16  # replicates whose effects on all episodes of a tile are made at once, at least
+SHARED_BLOCKS = 64  # blocks whose shares are drawn together
 SLAB_BYTES = 32 << 20  # what the (replicates, columns) sums of one slab may take
 RESOLVED = 1e-6  # a denominator that the grid rounds by more than this share leaves its replicate undefined
 
@@ -53,19 +54,24 @@ class Walk:
     def tiles(self, slab: range) -> Iterator[tuple[int, slice, Array]]:
         """Yield (first episode, rows of the slab, weights); the weights are overwritten by the next tile."""
         n = self.n_trajectories
-        left = self.scheme.start(n, len(slab))
         buffer = np.empty(min(TILE_ROWS, len(slab)) * min(n, BLOCK))
-        for start in range(0, n, BLOCK):
-            columns = min(BLOCK, n - start)
+        for block, shares in self._shares(slab):
+            start, columns = block * BLOCK, min(BLOCK, n - block * BLOCK)
             for first in range(0, len(slab), TILE_ROWS):
                 rows = slice(first, min(first + TILE_ROWS, len(slab)))
                 count = rows.stop - rows.start
                 weights = buffer[: count * columns].reshape(count, columns)
-                self.scheme.fill(
-                    weights, left[rows], seed=self.seed, trajectory=start, replicate=slab.start + first, n=n
-                )
+                self.scheme.fill(weights, shares[rows], seed=self.seed, block=block, replicate=slab.start + first)
                 yield start, rows, weights
             self.meter.add(len(slab) * columns)
+
+    def _shares(self, slab: range) -> Iterator[tuple[int, IntArray]]:
+        """Each block with its shares, which are drawn for a group of blocks at a time."""
+        blocks = blocks_of(self.n_trajectories)
+        for first in range(0, len(blocks), SHARED_BLOCKS):
+            group = blocks[first : first + SHARED_BLOCKS]
+            shares = self.scheme.shares(self.n_trajectories, group, slab, seed=self.seed)
+            yield from ((block, shares[:, block - first : block - first + 1]) for block in group)
 
     def slabs(self, bytes_per_row: int, jobs: int) -> list[range]:
         """Ranges of replicates whose sums fit into SLAB_BYTES together, one at least for each job."""
@@ -229,7 +235,9 @@ def _by_rows(jobs: Sequence[_Rows], walk: Walk, threads: int) -> None:
 
     def tile(rows: range) -> list[tuple[Array, Array | None]]:
         weights = np.empty((len(rows), n))
-        scheme.fill(weights, scheme.start(n, len(rows)), seed=walk.seed, trajectory=0, replicate=rows.start, n=n)
+        scheme.fill(
+            weights, scheme.shares(n, blocks_of(n), rows, seed=walk.seed), seed=walk.seed, block=0, replicate=rows.start
+        )
         parts = []
         for job in jobs:
             parts.append(job.part(weights, scheme.draws(n)))
