@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.errors import DataError, PolicyError, TightropeError
+from tightrope.base.folder import parts
 
 T = TypeVar("T", bound=np.generic)
 Where = Callable[[int], str]  # names a row: "episode 3, step 7"
@@ -72,27 +73,31 @@ def check_finite(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
     """Refuse NaN and infinity."""
     if values is None or values.dtype.kind != "f":
         return
-    bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
-    if bad.any():
-        step = int(np.argmax(bad))
-        raise DataError(f"{name} must be a finite number; got {values[step]} at {where(step)}")
+    for part in parts(len(values)):
+        bad = ~np.isfinite(values[part]).reshape(part.stop - part.start, -1).all(axis=1)
+        if bad.any():
+            step = part.start + int(np.argmax(bad))
+            raise DataError(f"{name} must be a finite number; got {values[step]} at {where(step)}")
 
 
 def check_size(name: str, values: npt.NDArray[Any], where: Where) -> None:
     """Refuse numbers that are so large, or all of them so small, that their squares overflow or vanish."""
     if values.dtype.kind != "f" or not values.size:
         return
-    sizes = np.abs(values).reshape(len(values), -1).max(axis=1)
-    step = int(np.argmax(sizes))
-    if sizes[step] > LARGEST:
+    step, largest = 0, -1.0
+    for part in parts(len(values)):
+        sizes = np.abs(values[part]).reshape(part.stop - part.start, -1).max(axis=1)
+        if sizes.max() > largest:
+            step, largest = part.start + int(np.argmax(sizes)), float(sizes.max())
+    if largest > LARGEST:
         raise DataError(
             f"{name} must lie within ±{LARGEST:g}, because larger squares overflow; got {values[step]} at "
             f"{where(step)}. Divide all of them by one number; the results are then in that unit"
         )
-    if 0 < sizes[step] < 1 / LARGEST:
+    if 0 < largest < 1 / LARGEST:
         raise DataError(
             f"{name} must reach {1 / LARGEST:g} somewhere, because smaller squares vanish; the largest is "
-            f"{sizes[step]:g} at {where(step)}. Multiply all of them by one number; the results are then in that unit"
+            f"{largest:g} at {where(step)}. Multiply all of them by one number; the results are then in that unit"
         )
 
 
@@ -108,15 +113,19 @@ def check_log_probs(
     """Refuse NaN, +∞, positive log-probabilities of discrete actions and (unless ``zero``) −∞."""
     if values is None:
         return
-    bad = np.isnan(values) | (values == np.inf)
-    if not zero:
-        bad |= values == -np.inf
-    if bad.any():
-        step = int(np.argmax(bad))
+    for part in parts(len(values)):
+        some = values[part]
+        bad = np.isnan(some) | (some == np.inf)
+        if not zero:
+            bad |= some == -np.inf
+        if not bad.any():
+            continue
+        step = part.start + int(np.argmax(bad))
         need = "a number or -inf" if zero else "finite, because the behaviour policy took this action"
         raise error(f"{name} must be {need}; got {values[step]} at {where(step)}")
     if discrete is not False and len(values) and values.max() > ROUNDING:
-        step = int(np.argmax(values > ROUNDING))
+        step = next(part.start + int(np.argmax(values[part] > ROUNDING)) for part in parts(len(values))
+                    if values[part].max() > ROUNDING)  # fmt: skip
         raise error(
             f"{name} must be at most 0, the logarithm of a probability; got {values[step]:g} at {where(step)}. Only a "
             f"density of continuous (float) actions may exceed 1{'' if discrete else '; these logs hold no actions'}"

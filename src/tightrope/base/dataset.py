@@ -21,6 +21,7 @@ from tightrope.base.checks import (
     whole_horizon,
 )
 from tightrope.base.errors import DataError, visible
+from tightrope.base.folder import Folder, parts
 from tightrope.base.policy import Policy
 from tightrope.base.warnings import Caution
 
@@ -69,6 +70,7 @@ class TrajectoryDataset:
     n_dropped: int = 0  # episodes left out on reading because they were cut off
     notes: tuple[Caution, ...] = ()  # what was assumed on reading; every result repeats it
     reading: tuple[str, ...] = ()  # which column was used for what
+    folder: Folder | None = None  # where arrays lie that would not fit into memory
 
     def __post_init__(self) -> None:
         for name in ("rewards", "behavior_log_probs", "eval_log_probs"):
@@ -125,7 +127,11 @@ class TrajectoryDataset:
     @cached_property
     def returns(self) -> Array:
         """The discounted return of each episode, (n,)."""
-        return read_only(self._per_episode(self.rewards * self.discounts[self.times]))
+        result = np.empty(self.n_trajectories)
+        for start, stop in self.chunks():
+            discounted = self.rewards[self.steps(start, stop)] * self.discounts[self.times_of(start, stop)]
+            result[start:stop] = np.add.reduceat(discounted, self.offsets[start:stop] - self.offsets[start])
+        return read_only(result)
 
     @property
     def discrete_actions(self) -> bool | None:
@@ -206,6 +212,24 @@ class TrajectoryDataset:
         """Where the steps of the given episodes are, one episode after the other."""
         return steps_of(self.offsets, episodes)
 
+    def times_of(self, start: int, stop: int) -> IntArray:
+        """The time of each step of episodes start..stop within its episode."""
+        first, lengths = self.offsets[start:stop] - self.offsets[start], self.lengths[start:stop]
+        times: IntArray = np.arange(int(lengths.sum())) - np.repeat(first, lengths)
+        return times
+
+    def ranges(self, size: int) -> Iterator[tuple[int, int]]:
+        """Ranges of episodes that have about so many steps together."""
+        start = 0
+        while start < self.n_trajectories:
+            stop = int(np.searchsorted(self.offsets, self.offsets[start] + size, side="right")) - 1
+            yield start, max(stop, start + 1)
+            start = max(stop, start + 1)
+
+    def per_step(self) -> Array:
+        """An array (N,) to be filled in: in memory, or in a file where the logs are in files."""
+        return np.empty(self.n_steps) if self.folder is None else self.folder.empty(self.n_steps)
+
     def pad(self, flat: Array, start: int, stop: int) -> Array:
         """Values of the steps of episodes start..stop as rows (stop - start, horizon), 0 after an episode's end.
 
@@ -228,11 +252,6 @@ class TrajectoryDataset:
 
     def _set(self, name: str, dtype: Any) -> None:
         object.__setattr__(self, name, as_array(name, getattr(self, name), dtype))
-
-    def _per_episode(self, values: Array) -> Array:
-        if self.n_trajectories == 0:
-            return np.zeros(0)
-        return np.add.reduceat(values, self.offsets[:-1])
 
     def _check_settings(self) -> None:
         if not is_number(self.discount) or not 0.0 <= self.discount <= 1.0:
@@ -267,12 +286,13 @@ class TrajectoryDataset:
     def _check_ranges(self) -> None:
         if self.reward_range is not None:
             low, high = self.reward_range
-            outside = np.flatnonzero((self.rewards < low) | (self.rewards > high))
-            if len(outside):
-                raise DataError(
-                    f"reward {self.rewards[outside[0]]:g} at {self.where(int(outside[0]))} lies outside the declared "
-                    f"reward_range ({low:g}, {high:g}); correct the range or the logs"
-                )
+            for part in parts(self.n_steps):
+                outside = np.flatnonzero((self.rewards[part] < low) | (self.rewards[part] > high)) + part.start
+                if len(outside):
+                    raise DataError(
+                        f"reward {self.rewards[outside[0]]:g} at {self.where(int(outside[0]))} lies outside the "
+                        f"declared reward_range ({low:g}, {high:g}); correct the range or the logs"
+                    )
         if self.return_range is not None:
             low, high = self.return_range
             slack = 1e-9 * np.maximum(1e-3 * (high - low if np.isfinite(high - low) else 1.0), np.abs(self.returns))

@@ -14,6 +14,7 @@ from tightrope.base.checks import is_number
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.policy import as_policy, resolved
+from tightrope.base.policy.combined import EXAMPLES
 from tightrope.base.ratios import Ratios, eval_log_probs, ratios
 from tightrope.base.spelled import coded, is_text
 
@@ -41,7 +42,8 @@ class Problem:
                 f"{self.max_step_ratio!r}"
             )
         if self.policy is not None:
-            known = resolved(as_policy(self.policy), self.dataset.states, self.dataset.times)
+            few = self.dataset.times_of(0, min(EXAMPLES, self.dataset.n_trajectories))
+            known = resolved(as_policy(self.policy), self.dataset.states, few)
             object.__setattr__(self, "policy", known)
 
     @cached_property

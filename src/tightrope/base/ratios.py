@@ -15,7 +15,9 @@ import numpy as np
 from tightrope.base.checks import check_log_probs, lent, numbers, read_only
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError, NoOverlapError, PolicyError, TightropeError
-from tightrope.base.policy import as_policy
+from tightrope.base.policy import Policy, as_policy
+
+ASKED = 1 << 18  # steps that a policy is asked about at once, in memory or not: a network rounds as its batches are cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +93,27 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
     lacking = _unasked(dataset)
     if lacking:
         raise PolicyError(f"the logs must have a column {lacking}, because the policy is asked about logged steps")
+    result, asked = dataset.per_step(), as_policy(policy)
+    for start, stop in dataset.ranges(ASKED):
+        result[dataset.steps(start, stop)] = _log_probs(dataset, asked, start, stop)
+    name = "the policy's log-probability"
+    check_log_probs(name, result, dataset.discrete_actions, dataset.where, zero=True, error=PolicyError)
+    return read_only(result)
+
+
+def _log_probs(dataset: TrajectoryDataset, policy: Policy, start: int, stop: int) -> Array:
+    """The policy's log-probabilities of the actions of episodes start..stop."""
     assert dataset.states is not None
     assert dataset.actions is not None
+    steps = dataset.steps(start, stop)
     try:
-        values = as_policy(policy).log_prob(lent(dataset.states), lent(dataset.actions), lent(dataset.times))
+        values = policy.log_prob(
+            lent(dataset.states[steps]), lent(dataset.actions[steps]), lent(dataset.times_of(start, stop))
+        )
     except PolicyError as error:
         if error.row is None:
             raise
-        raise PolicyError(f"{error} (at {dataset.where(error.row)})") from error
+        raise PolicyError(f"{error} (at {dataset.where(steps.start + error.row)})") from error
     except TightropeError:
         raise
     except Exception as error:  # the user's own code
@@ -106,11 +121,9 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
             f"the policy failed on the logged states and actions: {type(error).__name__}: {error}"
         ) from error
     result = numbers("the policy's log_prob", values)
-    if result.shape != dataset.rewards.shape:
+    if result.shape != (steps.stop - steps.start,):
         raise PolicyError(
-            f"the policy must return one log-probability per step, shape {dataset.rewards.shape}; got shape "
+            f"the policy must return one log-probability per step, shape ({steps.stop - steps.start},); got shape "
             f"{result.shape}"
         )
-    name = "the policy's log-probability"
-    check_log_probs(name, result, dataset.discrete_actions, dataset.where, zero=True, error=PolicyError)
-    return read_only(result)
+    return result

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,27 @@ class File:
 
     name: str
     open: Callable[[], Any]  # its bytes, from the start, as they lie there
+    partition: tuple[tuple[str, str], ...] = ()  # what the folders above it say of all its rows: site=a
+
+
+def is_parquet(file: File) -> bool:
+    """Whether the name says so."""
+    return _kind(file.name) == ("Parquet", None)
+
+
+@contextmanager
+def opened_parquet(file: File) -> Iterator[Any]:
+    """A Parquet file to read from, row group by row group."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        with file.open() as stream:
+            _check_head(file.name, "Parquet", stream.read(4096))
+        with pyarrow.parquet.ParquetFile(file.open(), page_checksum_verification=True) as parquet:
+            yield parquet
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{file.name} cannot be read as Parquet, which is what its name says: {error}") from error
 
 
 def names_a_file(name: str) -> bool:

@@ -24,10 +24,11 @@ Values = npt.NDArray[Any]
 
 def dataset(source: Any, given: ColumnMap) -> KnownSource | None:
     """``minari:ID``, the folder of a dataset, or the dataset itself."""
-    return KnownSource(columns(source), ("a Minari dataset",)) if _recognised(source) else None
+    return KnownSource(columns(source), ("a Minari dataset",)) if is_dataset(source) else None
 
 
-def _recognised(source: Any) -> bool:
+def is_dataset(source: Any) -> bool:
+    """Whether it is one of these."""
     if isinstance(source, (str, os.PathLike)):
         return str(source).startswith(PREFIX) or _data_folder(source) is not None
     return hasattr(source, "iterate_episodes") and hasattr(source, "episode_indices")

@@ -6,9 +6,10 @@ import glob
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from tightrope.base.errors import DataError
 from tightrope.io.aliases import ColumnMap
@@ -33,9 +34,15 @@ def are_places(source: Any) -> bool:
 
 def read_places(source: Place | Sequence[Place], given: ColumnMap) -> Any:
     """One pyarrow table of all files there."""
+    files = files_of(source)
+    kinds = partition_kinds(files)
+    return _joined(files, [partitioned(file, read_file(file, given), kinds) for file in files])
+
+
+def files_of(source: Place | Sequence[Place]) -> list[File]:
+    """All files there, in order of their names."""
     places = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    files = [file for place in places for file in _files(os.fspath(place))]
-    return _joined(files, [read_file(file, given) for file in files])
+    return [file for place in places for file in _files(os.fspath(place))]
 
 
 def is_local_file(place: Place) -> bool:
@@ -53,7 +60,7 @@ def _files(place: str) -> list[File]:
         return [_local(place)]
     if os.path.isdir(place):
         paths = [str(path) for path in Path(place).rglob("*") if path.is_file() and _counts(path.relative_to(place))]
-        return [_local(path) for path in _some(sorted(paths), f"{place}: the folder")]
+        return [_local(path, place) for path in _some(sorted(paths), f"{place}: the folder")]
     if _PATTERN.search(place):
         paths = [path for path in glob.glob(place, recursive=True) if os.path.isfile(path)]
         return [_local(path) for path in _some(sorted(paths), f"{place}: the pattern")]
@@ -71,10 +78,39 @@ def _some(paths: list[str], what: str) -> list[str]:
     return paths
 
 
-def _local(path: str) -> File:
+def _local(path: str, folder: str | None = None) -> File:
     import pyarrow as pa
 
-    return File(path, lambda: pa.OSFile(path, "rb"))
+    return File(path, lambda: pa.OSFile(path, "rb"), () if folder is None else partition_of(path, folder))
+
+
+def partition_of(path: str, folder: str) -> tuple[tuple[str, str], ...]:
+    """What the folders between say of all rows of a file, as Hive and Spark name them: site=a/part-0.parquet."""
+    inside = Path(os.path.relpath(path, folder)).parent.parts
+    pairs = (part.partition("=") for part in inside)
+    return tuple((key, unquote(value)) for key, equals, value in pairs if key and equals)
+
+
+def partition_kinds(files: Sequence[File]) -> dict[str, Any]:
+    """Of each such name whether its values are whole numbers or text."""
+    import pyarrow as pa
+
+    values: dict[str, list[str]] = {}
+    for file in files:
+        for key, value in file.partition:
+            values.setdefault(key, []).append(value)
+    whole = {key: all(re.fullmatch(r"-?\d{1,18}", value) for value in found) for key, found in values.items()}
+    return {key: pa.int64() if whole[key] else pa.string() for key in values}
+
+
+def partitioned(file: File, table: Any, kinds: Mapping[str, Any]) -> Any:
+    """The table with a column for each folder that says something of all its rows."""
+    import pyarrow as pa
+
+    for key, value in file.partition:
+        if key not in table.column_names:
+            table = table.append_column(key, pa.repeat(pa.scalar(value).cast(kinds[key]), table.num_rows))
+    return table
 
 
 def _remote(place: str) -> list[File]:
@@ -96,7 +132,10 @@ def _remote(place: str) -> list[File]:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{place} cannot be reached: {error}") from error
-    return [File(one, lambda one=one: filesystem.open_input_file(one)) for one in paths]  # type: ignore[misc]
+    return [
+        File(one, lambda one=one: filesystem.open_input_file(one), partition_of(one, path))  # type: ignore[misc]
+        for one in paths
+    ]
 
 
 def _filesystem(place: str) -> tuple[Any, str]:
@@ -133,24 +172,34 @@ def _joined(files: Sequence[File], tables: Sequence[Any]) -> Any:
 
     if len(tables) == 1:
         return tables[0]
-    names = set(tables[0].column_names)
-    for file, table in zip(files, tables, strict=True):
-        apart = sorted(names ^ set(table.column_names))
+    schema = same_kind(files, [table.schema for table in tables])
+    bare = [table.replace_schema_metadata(None) for table in tables]
+    return pa.concat_tables(bare, promote_options="permissive").replace_schema_metadata(schema.metadata)
+
+
+def same_kind(files: Sequence[File], schemas: Sequence[Any]) -> Any:
+    """The columns of all files together; refused where files are not of one kind."""
+    import pyarrow as pa
+
+    if len(schemas) == 1:
+        return schemas[0]
+    names = set(schemas[0].names)
+    for file, schema in zip(files, schemas, strict=True):
+        apart = sorted(names ^ set(schema.names))
         if apart:
             shown = ", ".join(repr(name) for name in apart[:MOST_NAMED])
             raise DataError(
                 f"all files must have the same columns; {file.name} and {files[0].name} differ in {shown}. Read files "
                 "of one kind at a time"
             )
-    stamps = {table.schema.metadata[KEY] for table in tables if KEY in (table.schema.metadata or {})}
+    stamps = {schema.metadata[KEY] for schema in schemas if KEY in (schema.metadata or {})}
     if len(stamps) > 1:
         raise DataError(
             f"all files must tell the same horizon and discount in their metadata (key {KEY.decode()!r}); these "
             f"{len(files)} do not. Read files of one kind at a time"
         )
-    bare = [table.replace_schema_metadata(None) for table in tables]
     try:
-        joined = pa.concat_tables(bare, promote_options="permissive")
+        joined = pa.unify_schemas([schema.remove_metadata() for schema in schemas], promote_options="permissive")
     except pa.ArrowException as error:
         raise DataError(f"the columns of all {len(files)} files must have types that go together: {error}") from error
-    return joined.replace_schema_metadata({KEY: stamps.pop()}) if stamps else joined
+    return joined.with_metadata({KEY: stamps.pop()}) if stamps else joined

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,16 +11,19 @@ import numpy as np
 from tightrope.base.checks import whole_horizon
 from tightrope.base.dataset import BoolArray, TrajectoryDataset
 from tightrope.base.errors import DataError
+from tightrope.base.folder import Folder
 from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.policy import Policy, as_policy
 from tightrope.base.ratios import eval_log_probs
 from tightrope.base.warnings import Caution, caution
-from tightrope.io import probabilities
 from tightrope.io.aliases import ROLES, ColumnMap, fix
 from tightrope.io.columns import Columns, quoted
 from tightrope.io.declared import declared
+from tightrope.io.large import Progress, large_source
 from tightrope.io.logs import Logs
-from tightrope.io.sources import open_source
+from tightrope.io.memory import allowed
+from tightrope.io.sources import open_source, parquet_files
+from tightrope.io.steps import Steps
 
 Incomplete = Literal["error", "terminate", "drop"]
 
@@ -37,6 +41,9 @@ def read(
     behavior: Any = None,
     columns: ColumnMap | None = None,
     one_step: bool | None = None,
+    memory: int | str | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
 ) -> TrajectoryDataset:
     """Read logs into a dataset, whose ``reading`` says which column was used for what.
 
@@ -62,6 +69,9 @@ def read(
     - ``incomplete``: what to do with an episode that is shorter than the horizon and not flagged as terminated:
       "error" refuses it, "terminate" counts what follows as 0, "drop" leaves it out.
     - ``behavior``: the behaviour policy, where the logs hold no probabilities.
+    - ``memory``: what reading may take, in bytes or such as "16GB"; None takes half of what is free. Parquet that
+      needs more is kept in files of a folder in ``scratch`` (None: where temporary files go) while the dataset is used.
+    - ``progress``: a function that is called with the share read, where that takes long.
 
     >>> import tightrope
     >>> rows = {"episode": [0, 0, 1], "t": [0, 1, 0], "reward": [1.0, 0.0, 2.0], "terminated": [False, True, True]}
@@ -73,51 +83,78 @@ def read(
     """
     if incomplete not in ("error", "terminate", "drop"):
         raise DataError(must_be_one_of("incomplete", incomplete, ("error", "terminate", "drop")))
-    opened = open_source(source, columns or {})
-    logs = Logs.of(opened.table, opened.broken, columns, opened.one_step if one_step is None else one_step)
-    horizon, discount, notes = _settled(logs, horizon, discount)
-    steps, episodes = logs.columns, logs.episodes
-    rewards = steps.rewards()
-    states, actions = steps.vector("state"), steps.vector("action", labels=True)
-    discrete = None if actions is None else actions.dtype.kind != "f"
-    behavior_logs = probabilities.log_probs(steps, "behavior", discrete, zero=False)
-    lengths = np.diff(episodes.offsets)
-    terminated = _terminated(logs)
-    is_declared = horizon is not None or logs.one_step  # episodes of one step have a horizon of 1 by definition
-    horizon = int(lengths.max()) if horizon is None else whole_horizon(horizon)
-    short = (lengths < horizon) & ~terminated
-    _check_incomplete(logs, short, incomplete)
+    found = _found(source, columns or {}, one_step, eval_column, memory, scratch, progress)
+    steps = found.steps
+    horizon, discount, notes = _settled(found, horizon, discount)
+    is_declared = horizon is not None or found.one_step  # episodes of one step have a horizon of 1 by definition
+    horizon = int(steps.lengths.max()) if horizon is None else whole_horizon(horizon)
+    short = (steps.lengths < horizon) & ~steps.terminated
+    _check_incomplete(found, short, incomplete)
     dataset = TrajectoryDataset(
-        offsets=episodes.offsets,
-        rewards=rewards,
-        terminated=terminated | short if incomplete != "error" else terminated,
+        offsets=np.append(0, np.cumsum(steps.lengths)),
+        rewards=steps.rewards,
+        terminated=steps.terminated | short if incomplete != "error" else steps.terminated,
         cut=short if incomplete == "terminate" and short.any() else None,
         n_dropped=int(short.sum()) if incomplete == "drop" else 0,
         horizon=horizon,
         horizon_declared=is_declared,
         discount=discount,
-        behavior_log_probs=behavior_logs,
-        eval_log_probs=probabilities.eval_log_probs(steps, eval_column, discrete),
-        states=states,
-        actions=actions,
-        final_states=logs.final(),
-        episode_ids=episodes.ids,
+        behavior_log_probs=steps.behavior_log_probs,
+        eval_log_probs=steps.eval_log_probs,
+        states=steps.states,
+        actions=steps.actions,
+        final_states=steps.final_states,
+        episode_ids=steps.episode_ids,
         reward_range=reward_range,  # type: ignore[arg-type]  # None ends become infinite there
         return_range=return_range,  # type: ignore[arg-type]
         notes=_notes(short, incomplete),
-        reading=(*opened.notes, *steps.notes, *notes, *_not_read(steps, behavior_logs is None and behavior is None)),
+        reading=(*found.notes, *notes, *_not_read(found, steps.behavior_log_probs is None and behavior is None)),
+        folder=found.folder,
     )
     if incomplete == "drop":
         dataset = dataset.take(np.flatnonzero(~short))
     return dataset if behavior is None else _with_behavior(dataset, as_policy(behavior))
 
 
-def _settled(logs: Logs, horizon: int | None, discount: float | None) -> tuple[int | None, float, tuple[str, ...]]:
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The steps of a source, and what is known about it."""
+
+    steps: Steps
+    columns: Columns
+    one_step: bool
+    notes: tuple[str, ...]
+    folder: Folder | None = None  # where the arrays lie, if not in memory
+
+
+def _found(
+    source: Any,
+    given: ColumnMap,
+    one_step: bool | None,
+    eval_column: str | None,
+    memory: int | str | None,
+    scratch: str | os.PathLike[str] | None,
+    progress: Progress | None,
+) -> _Found:
+    """The steps in memory, or in files where they would not fit."""
+    files, limit = parquet_files(source), allowed(memory)
+    large = None if files is None else large_source(files, given, one_step, eval_column, limit)
+    if large is not None:
+        folder = Folder(scratch)
+        steps, columns = large.steps(eval_column, folder, progress)
+        return _Found(steps, columns, large.one_step, tuple(columns.notes), folder)
+    opened = open_source(source, given)
+    logs = Logs.of(opened.table, opened.broken, given, opened.one_step if one_step is None else one_step)
+    steps = Steps.of(logs, eval_column)
+    return _Found(steps, logs.columns, logs.one_step, (*opened.notes, *logs.columns.notes))
+
+
+def _settled(found: _Found, horizon: int | None, discount: float | None) -> tuple[int | None, float, tuple[str, ...]]:
     """Horizon and discount as given, or else as the metadata tells them, and what of that is not as usual."""
-    if discount is not None and (horizon is not None or logs.one_step):
+    if discount is not None and (horizon is not None or found.one_step):
         return horizon, discount, ()
-    metadata, notes = declared(logs.columns.table), []
-    if horizon is None and metadata.horizon is not None and not logs.one_step:
+    metadata, notes = declared(found.columns.table), []
+    if horizon is None and metadata.horizon is not None and not found.one_step:
         horizon = metadata.horizon
         notes.append(f"horizon {horizon}")
     if discount is None:
@@ -133,18 +170,7 @@ def _with_behavior(dataset: TrajectoryDataset, behavior: Policy) -> TrajectoryDa
     return replace(dataset, behavior=behavior, behavior_log_probs=eval_log_probs(dataset, behavior))
 
 
-def _terminated(logs: Logs) -> BoolArray:
-    """Which episodes ended for good; "done" counts only where "truncated" says which ones were cut off."""
-    if logs.one_step:
-        return np.ones(len(logs.episodes.ids), dtype=bool)
-    terminated, truncated, done = (logs.ends(role) for role in ("terminated", "truncated", "done"))
-    name = logs.columns.name
-    if name("terminated") is None and name("truncated") is not None:
-        return done & ~truncated
-    return terminated
-
-
-def _check_incomplete(logs: Logs, short: BoolArray, incomplete: Incomplete) -> None:
+def _check_incomplete(found: _Found, short: BoolArray, incomplete: Incomplete) -> None:
     """Refuse to drop all, and "done" alone where it matters whether an episode ended for good or was cut off."""
     if incomplete == "drop" and short.all():
         raise DataError(
@@ -152,15 +178,11 @@ def _check_incomplete(logs: Logs, short: BoolArray, incomplete: Incomplete) -> N
         )
     if incomplete != "error":
         return
-    columns = logs.columns
-    name = columns.name("done")
-    if name is None or columns.name("terminated") is not None or columns.name("truncated") is not None:
-        return
-    unclear = np.flatnonzero(short & logs.ends("done"))
+    unclear = np.flatnonzero(short & found.steps.unclear)
     if len(unclear):
-        first = unclear[0]
+        name, episode = found.columns.roles["done"][0], found.steps.episode_ids[unclear[0]]
         raise DataError(
-            f"episode {logs.episodes.ids[first]} stops before the horizon, and {name!r} does not say whether it ended "
+            f"episode {episode} stops before the horizon, and {name!r} does not say whether it ended "
             f"for good or was cut off ({len(unclear)} of {len(short)} episodes are like this). If {name!r} means ended "
             f'for good: {fix("terminated", name)}. If some were cut off, choose what to do: incomplete="terminate" '
             '(--incomplete terminate) counts what follows as 0, "drop" leaves these episodes out'
@@ -182,9 +204,9 @@ def _notes(short: BoolArray, incomplete: Incomplete) -> tuple[Caution, ...]:
     return (caution("assumed", text, **numbers),)
 
 
-def _not_read(columns: Columns, no_behavior: bool) -> list[str]:
+def _not_read(found: _Found, no_behavior: bool) -> list[str]:
     """What was not found, and which columns were not used."""
-    lines = []
+    lines, columns = [], found.columns
     if no_behavior:
         known = ", ".join(ROLES["behavior_prob"] + ROLES["behavior_log_prob"])
         lines.append(f"behavior: no probabilities; known names: {known}; yours: {fix('behavior_prob')}")

@@ -8,7 +8,9 @@ from typing import Any
 
 from tightrope.io import buffers, dicts, minari
 from tightrope.io.aliases import ColumnMap
-from tightrope.io.tables import KnownSource, to_parts
+from tightrope.io.files import File
+from tightrope.io.places import STDIN, are_places, files_of
+from tightrope.io.tables import KnownSource, dataset_files, to_parts
 
 # Each gives the columns of the sources that it knows by their looks, and None for all others.
 SOURCES: tuple[Callable[[Any, ColumnMap], KnownSource | None], ...] = (
@@ -37,3 +39,12 @@ def open_source(source: Any, given: ColumnMap) -> Source:
         if known is not None:
             return Source(*to_parts(known.columns), known.one_step, known.notes)
     return Source(*to_parts(source, given))
+
+
+def parquet_files(source: Any) -> list[File] | None:
+    """The files of a source that could be read in pieces: a place, several, or pyarrow's dataset of Parquet files."""
+    if minari.is_dataset(source):
+        return None
+    if are_places(source):
+        return None if STDIN in (source if isinstance(source, (list, tuple)) else [source]) else files_of(source)
+    return dataset_files(source)

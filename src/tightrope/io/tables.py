@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from tightrope.base.errors import DataError
 from tightrope.io.aliases import ColumnMap
-from tightrope.io.places import are_places, read_places
+from tightrope.io.files import File
+from tightrope.io.places import are_places, partition_of, read_places
 
 
 class KnownSource(NamedTuple):
@@ -61,6 +63,22 @@ def _collected(source: Any) -> Any:
     if hasattr(source, "to_table") and hasattr(source, "scanner"):
         return source.to_table()
     return source
+
+
+def dataset_files(source: Any) -> list[File] | None:
+    """The files of a pyarrow dataset of Parquet; None for all else."""
+    if not (hasattr(source, "scanner") and hasattr(source, "files")):
+        return None
+    from pyarrow import fs
+
+    filesystem, local = source.filesystem, isinstance(source.filesystem, fs.LocalFileSystem)
+    folder = os.path.commonpath([os.path.dirname(path) for path in source.files]) if source.files else ""
+    while local and "=" in os.path.basename(folder):  # a folder that all files share may say something of them too
+        folder = os.path.dirname(folder)
+    return [
+        File(path, lambda path=path: filesystem.open_input_file(path), partition_of(path, folder))  # type: ignore[misc]
+        for path in source.files
+    ]
 
 
 def _unknown(source: Any) -> DataError:

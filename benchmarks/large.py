@@ -1,0 +1,130 @@
+"""A folder of Parquet that does not fit into memory: how long an evaluation takes beside reading and the bare product.
+
+    python benchmarks/large.py FOLDER --make --gigabytes 8   # makes the folder
+    python benchmarks/large.py FOLDER --memory 1GB           # evaluates it, and measures
+    rm -r FOLDER
+
+``ulimit -d 1048576`` before the second command holds the process itself to 1 GiB; pages of its files, which the system
+may take back at any time, are not counted there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import tightrope
+
+STEPS, EPISODES = 100, 20_000  # of an episode, and of a file
+BYTES = 27.2  # a row, on disk
+RESAMPLES = 2000
+COLUMNS = ["episode", "t", "state", "action", "reward", "behavior_prob", "eval_prob", "terminated"]
+
+
+def make(folder: Path, gigabytes: float) -> None:
+    """Files of episodes with random rewards and probabilities, which no compression makes smaller."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = int(np.ceil(gigabytes * 1e9 / (BYTES * STEPS * EPISODES)))
+    for number in range(files):
+        rng, rows = np.random.default_rng(number), STEPS * EPISODES
+        behavior = rng.uniform(0.3, 0.7, rows)
+        columns = {
+            "episode": np.repeat(np.arange(EPISODES) + number * EPISODES, STEPS),
+            "t": np.tile(np.arange(STEPS, dtype=np.int32), EPISODES),
+            "state": rng.integers(0, 1000, rows, dtype=np.int32),
+            "action": rng.integers(0, 2, rows, dtype=np.int32),
+            "reward": rng.normal(size=rows),
+            "behavior_prob": behavior,
+            "eval_prob": behavior * rng.uniform(0.97, 1.03, rows),
+            "terminated": np.tile(np.arange(STEPS) == STEPS - 1, EPISODES),
+        }
+        pq.write_table(pa.table(columns), folder / f"part-{number:04}.parquet", row_group_size=200_000)
+    print(f"{files} files, {sum(f.stat().st_size for f in folder.iterdir()) / 1e9:.2f} GB, {files * rows:,} rows")
+
+
+def read_alone(folder: Path) -> float:
+    """Reading the same columns with pyarrow, batch by batch, and nothing else."""
+    started = time.perf_counter()
+    for path in sorted(folder.iterdir()):
+        for _ in pq.ParquetFile(path).iter_batches(batch_size=1 << 19, columns=COLUMNS):
+            pass
+    return time.perf_counter() - started
+
+
+def product_alone(n: int) -> float:
+    """The bare product of weights and columns on all cores, weights and columns given."""
+    block = 4096
+    weights, columns = np.random.default_rng(0).uniform(size=(RESAMPLES, block)), np.ones((block, 2 * STEPS))
+    weights @ columns
+    started = time.perf_counter()
+    for _ in range(8):
+        weights @ columns
+    return (time.perf_counter() - started) / 8 * n / block
+
+
+class Peak:
+    """The largest memory of the process's own, and with the pages of its files, while something runs."""
+
+    def __enter__(self):
+        self.own = self.all = 0.0
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._watch)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.over.set()
+        self.thread.join()
+
+    def _watch(self):
+        while not self.over.wait(0.02):
+            lines = Path("/proc/self/status").read_text().splitlines()
+            found = {
+                line.split(":")[0]: int(line.split()[1]) * 1024
+                for line in lines
+                if line.startswith("Rss") or line.startswith("VmRSS")
+            }
+            self.own, self.all = max(self.own, found["RssAnon"]), max(self.all, found["VmRSS"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--make", action="store_true")
+    parser.add_argument("--gigabytes", type=float, default=8.0)
+    parser.add_argument("--memory", default="1GB")
+    parser.add_argument("--estimator", default="pdwis")
+    parser.add_argument("--method", default="percentile")
+    asked = parser.parse_args()
+    if asked.make:
+        make(asked.folder, asked.gigabytes)
+        return
+    reading = read_alone(asked.folder)
+    with Peak() as peak:
+        started = time.perf_counter()
+        logs = tightrope.read(asked.folder, memory=asked.memory, scratch=asked.folder.parent)
+        read = time.perf_counter() - started
+        started = time.perf_counter()
+        bound = tightrope.lower_bound(logs, estimator=asked.estimator, method=asked.method, n_resamples=RESAMPLES)
+        bounded = time.perf_counter() - started
+    bare = product_alone(logs.n_trajectories)
+    print(bound)
+    print(
+        f"{logs.n_steps:,} rows: read and kept in {read:.1f} s ({logs.n_steps / read / 1e6:.1f} million rows/s), bound in {bounded:.1f} s"
+    )
+    print(
+        f"pyarrow alone {reading:.1f} s, bare product {bare:.1f} s: {(read + bounded) / (reading + bare):.2f} times their sum"
+    )
+    print(f"memory: {peak.own / 1e9:.2f} GB of its own, {peak.all / 1e9:.2f} GB with pages of its files; "
+          f"largest {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9:.2f} GB")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

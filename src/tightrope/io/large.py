@@ -1,0 +1,208 @@
+"""Parquet that does not fit into memory: read batch by batch, kept as files of plain arrays, mapped.
+
+Rows of an episode may lie in several row groups and files, in any order, and beside those of others; an episode counts
+as complete once a whole batch has gone by without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tightrope.base.dataset import BoolArray
+from tightrope.base.errors import DataError
+from tightrope.base.folder import Folder
+from tightrope.io.aliases import ColumnMap
+from tightrope.io.columns import Columns
+from tightrope.io.episodes import FLAGS, is_one_step
+from tightrope.io.files import File, is_parquet, opened_parquet
+from tightrope.io.logs import Logs
+from tightrope.io.places import partition_kinds, partitioned, same_kind
+from tightrope.io.steps import Growing, Steps
+
+Progress = Callable[[float], None]
+
+COPIES = 4  # what reading takes at its worst, in sizes of the columns
+BATCHES = 24  # that would fit into the memory
+LEAST_ROWS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Large:
+    """Parquet files of one kind, and the columns of them that are read."""
+
+    files: tuple[File, ...]
+    schema: Any  # of all files together
+    rows: int
+    columns: Columns  # of a table without rows
+    one_step: bool
+    batch: int  # rows
+
+    def steps(self, eval_column: str | None, folder: Folder, progress: Progress | None) -> tuple[Steps, Columns]:
+        """All steps, in files of the folder."""
+        growing, names, done = Growing(folder), Names(), 0
+        columns = self.columns
+        whole = self._whole()
+        for table in whole:
+            logs = self._logs(table, whole, names)
+            piece = Steps.of(logs, eval_column)
+            columns = logs.columns
+            if self.columns.name("episode") is None or self.one_step:
+                piece = replace(piece, episode_ids=piece.episode_ids + names.count)
+            names.add(piece.episode_ids)
+            growing.append(piece)
+            done += table.num_rows
+            if progress is not None:
+                progress(done / self.rows)
+        steps = growing.ordered()
+        same = np.flatnonzero(steps.episode_ids[1:] == steps.episode_ids[:-1])
+        if len(same):
+            raise self._scattered(steps.episode_ids[same[0]])
+        unused = [name for name in self.schema.names if name not in columns.taken]
+        return steps, replace(columns, broken=dict.fromkeys(unused, "not read"))
+
+    # -- whole episodes ----------------------------------------------------------------------------------------
+
+    def _whole(self) -> Iterator[Any]:
+        """Tables of whole episodes."""
+        import pyarrow as pa
+
+        kept = None
+        for batch in self._batches():
+            if self.one_step:
+                yield batch
+                continue
+            if kept is None:
+                kept = batch
+                continue
+            going_on = self._going_on(kept, batch)
+            ended, kept = _apart(kept, going_on)
+            kept = pa.concat_tables([kept, batch])
+            if ended.num_rows:
+                yield ended
+        if kept is not None:
+            yield kept
+
+    def _going_on(self, kept: Any, batch: Any) -> BoolArray:
+        """Which rows belong to an episode that the batch goes on with."""
+        import pyarrow.compute as pc
+
+        name = self.columns.name("episode")
+        if name is not None:
+            found: BoolArray = pc.is_in(kept[name], value_set=pc.unique(batch[name])).to_numpy()
+            return found
+        part = Columns.of(kept, {}, self.columns.given)
+        ends = np.logical_or.reduce([part.flag(role) for role in FLAGS if part.name(role) is not None])
+        last = np.flatnonzero(ends)
+        return np.arange(kept.num_rows) > (last[-1] if len(last) else -1)
+
+    def _batches(self) -> Iterator[Any]:
+        """The rows of all files, some at a time."""
+        import pyarrow as pa
+
+        wanted, kinds = self._wanted(), partition_kinds(self.files)
+        schema = pa.schema([self.schema.field(name) for name in wanted], self.schema.metadata)
+        for file in self.files:
+            with opened_parquet(file) as parquet:
+                held = [name for name in wanted if name in parquet.schema_arrow.names]
+                for batch in parquet.iter_batches(batch_size=self.batch, columns=held):
+                    yield partitioned(file, pa.Table.from_batches([batch]), kinds).select(wanted).cast(schema)
+
+    def _wanted(self) -> list[str]:
+        """The columns that play a role."""
+        playing = {name for names in self.columns.roles.values() for name in names} | self.columns.taken
+        return [name for name in self.schema.names if name in playing]
+
+    # -- what is wrong with them -------------------------------------------------------------------------------
+
+    def _logs(self, table: Any, rest: Iterator[Any], names: Names) -> Logs:
+        """The episodes of a table; where their steps have gaps, look whether the others come elsewhere."""
+        try:
+            return Logs.of(table, {}, self.columns.given, self.one_step)
+        except DataError:
+            name = self.columns.name("episode")
+            if name is not None and not self.one_step:
+                mine = np.unique(Columns.of(table, {}, self.columns.given).raw(name))
+                for other in (names.sorted(), *(np.unique(np.asarray(later[name])) for later in rest)):
+                    again = np.intersect1d(mine, other)
+                    if len(again):
+                        raise self._scattered(again[0]) from None
+            raise
+
+    def _scattered(self, episode: Any) -> DataError:
+        name, t = self.columns.name("episode"), self.columns.name("t")
+        by = ", ".join(column for column in (name, t) if column is not None)
+        return DataError(
+            f"the rows of episode {episode} must lie near each other, because these logs are too large for the memory; "
+            f'they are {self.batch} rows or more apart. If it is one episode, sort the files once: duckdb -c "COPY '
+            f"(FROM 'FOLDER/**/*.parquet' ORDER BY {by}) TO 'sorted.parquet'\". If there are two of this name, give "
+            "each its own"
+        )
+
+
+class Names:
+    """The names of the episodes so far."""
+
+    def __init__(self) -> None:
+        self.parts: list[Any] = []
+        self.count = 0
+
+    def add(self, ids: Any) -> None:
+        """Some more."""
+        self.parts.append(np.array(ids))
+        self.count += len(ids)
+
+    def sorted(self) -> Any:
+        """All of them."""
+        return np.sort(np.concatenate(self.parts)) if self.parts else np.zeros(0)
+
+
+def large_source(
+    files: Sequence[File], given: ColumnMap, one_step: bool | None, eval_column: str | None, memory: int
+) -> Large | None:
+    """The files, where they are Parquet and would not fit; None where they are read as a whole."""
+    if not all(is_parquet(file) for file in files):
+        return None
+    schemas, rows, size, kinds = [], 0, 0, partition_kinds(files)
+    for file in files:
+        with opened_parquet(file) as parquet:
+            schemas.append(partitioned(file, parquet.schema_arrow.empty_table(), kinds).schema)
+            rows += parquet.metadata.num_rows
+            size += _bytes(parquet)
+    if COPIES * size <= memory or rows == 0:
+        return None
+    schema = same_kind(files, schemas)
+    columns = Columns.of(schema.empty_table(), {}, given)
+    if eval_column is not None:
+        columns.taken.add(eval_column)
+    batch = max(LEAST_ROWS, int(memory / BATCHES / max(1, size / rows)))
+    return Large(tuple(files), schema, rows, columns, is_one_step(columns, one_step), batch)
+
+
+def _bytes(parquet: Any) -> int:
+    """What the columns take once they are decoded, nearly."""
+    import pyarrow as pa
+
+    total = 0
+    for place, field in enumerate(parquet.schema_arrow):
+        if pa.types.is_primitive(field.type):
+            total += 8 * parquet.metadata.num_rows
+        else:
+            groups = range(parquet.metadata.num_row_groups)
+            total += 2 * sum(
+                parquet.metadata.row_group(group).column(place).total_uncompressed_size for group in groups
+            )
+    return total
+
+
+def _apart(table: Any, later: BoolArray) -> tuple[Any, Any]:
+    """The rows that are not marked, and those that are; without copying where the latter come last."""
+    import pyarrow as pa
+
+    first = int(np.argmax(later)) if later.any() else len(later)
+    if later[first:].all():
+        return table.slice(0, first), table.slice(first)
+    return table.filter(pa.array(~later)), table.filter(pa.array(later))

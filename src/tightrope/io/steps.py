@@ -1,0 +1,105 @@
+"""The arrays that a dataset is made of, from one table or from pieces of a larger one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tightrope.base.dataset import Array, BoolArray, IntArray, steps_of
+from tightrope.base.folder import Column, Folder, parts
+from tightrope.io import probabilities
+from tightrope.io.columns import Columns
+from tightrope.io.logs import Logs
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Episodes, before horizon and discount are settled; N steps, n episodes."""
+
+    lengths: IntArray  # (n,)
+    rewards: Array  # (N,)
+    states: npt.NDArray[Any] | None
+    actions: npt.NDArray[Any] | None
+    behavior_log_probs: Array | None
+    eval_log_probs: Array | None
+    terminated: BoolArray  # (n,)
+    unclear: BoolArray  # (n,): done, and nothing says whether for good
+    final_states: npt.NDArray[Any] | None
+    episode_ids: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, logs: Logs, eval_column: str | None) -> Steps:
+        """What the columns hold."""
+        columns = logs.columns
+        rewards = columns.rewards()
+        states, actions = columns.vector("state"), columns.vector("action", labels=True)
+        discrete = None if actions is None else actions.dtype.kind != "f"
+        behavior = probabilities.log_probs(columns, "behavior", discrete, zero=False)
+        lengths = np.diff(logs.episodes.offsets)
+        terminated = _terminated(logs)
+        return cls(
+            lengths, rewards, states, actions, behavior,
+            probabilities.eval_log_probs(columns, eval_column, discrete),
+            terminated,
+            logs.ends("done") if _done_alone(columns) else np.zeros(len(lengths), dtype=bool),
+            logs.final(), logs.episodes.ids,
+        )  # fmt: skip
+
+
+PER_EPISODE = ("lengths", "terminated", "unclear", "final_states", "episode_ids")
+
+
+class Growing:
+    """Steps in files, appended to piece by piece."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.columns: dict[str, Column] = {}
+
+    def append(self, steps: Steps) -> None:
+        """Add the episodes of another piece."""
+        for field in fields(Steps):
+            values = getattr(steps, field.name)
+            if values is not None:
+                self.columns.setdefault(field.name, self.folder.column()).append(values)
+
+    def steps(self) -> Steps:
+        """All of them, mapped."""
+        arrays: dict[str, Any] = {name: column.array() for name, column in self.columns.items()}
+        return Steps(**{**dict.fromkeys(field.name for field in fields(Steps)), **arrays})
+
+    def ordered(self) -> Steps:
+        """All of them in the order of their names, as a table that fits into memory has them."""
+        steps = self.steps()
+        order = np.argsort(steps.episode_ids, kind="stable")
+        if (np.diff(order) > 0).all():
+            return steps
+        offsets = np.append(0, np.cumsum(steps.lengths))
+        for name, column in list(self.columns.items()):
+            old, new = column.array(), self.folder.column()
+            size = max(1, int(len(order) * (1 << 20) // max(1, len(old))))
+            for some in parts(len(order), size):
+                place = order[some] if name in PER_EPISODE else steps_of(offsets, order[some])
+                new.append(old[place])
+            self.columns[name] = new
+            column.path.unlink()
+        return self.steps()
+
+
+def _done_alone(columns: Columns) -> bool:
+    """Whether there is "done", and nothing that says whether an end was for good."""
+    return columns.name("done") is not None and columns.name("terminated") is columns.name("truncated") is None
+
+
+def _terminated(logs: Logs) -> BoolArray:
+    """Which episodes ended for good; "done" counts only where "truncated" says which ones were cut off."""
+    if logs.one_step:
+        return np.ones(len(logs.episodes.ids), dtype=bool)
+    terminated, truncated, done = (logs.ends(role) for role in ("terminated", "truncated", "done"))
+    name = logs.columns.name
+    if name("terminated") is None and name("truncated") is not None:
+        return done & ~truncated
+    return terminated
