@@ -33,7 +33,7 @@ from tightrope.evaluation.recommend import Question
 from tightrope.evaluation.rehearse import rehearse
 from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.work import answers_of, is_valid
-from tightrope.functional.engines import Engine, Precision, Progress
+from tightrope.functional.engines import Precision, Progress
 from tightrope.functional.resampling import Seed, WeightScheme
 from tightrope.functional.statistic import FittedStatistic
 from tightrope.models import Model, has_tabular
@@ -134,7 +134,7 @@ def lower_bound(
     behavior: Any = "logged",
     precision: Precision = "float64",
     progress: Progress | None = None,
-    engine: Engine = "local",
+    engine: Any = "local",
     n_jobs: int | None = None,
 ) -> Bound:
     """A number that the candidate's true value exceeds with the given confidence.
@@ -155,7 +155,8 @@ def lower_bound(
     - ``behavior``: "logged", or how to estimate the behaviour policy: "auto", "tabular", "logistic", "gaussian", an
       object of ``tightrope.behaviors``, or a classifier.
     - ``precision``: "float64", or "float32", which is faster on wide problems and loses under 1e-4 standard errors.
-    - ``engine``: "local", or "cuda" for sums on an NVIDIA GPU (needs torch), bit for bit the same.
+    - ``engine``: "local", "cuda" for sums on an NVIDIA GPU (needs torch), or a ``dask.distributed`` client; bit for bit
+      the same.
     - ``n_jobs``: threads; None takes one for each core. Their number changes no bit of the result.
     - ``progress``: a function that is called with the share done, from 0 to 1.
 
@@ -189,7 +190,7 @@ def upper_bound(
     behavior: Any = "logged",
     precision: Precision = "float64",
     progress: Progress | None = None,
-    engine: Engine = "local",
+    engine: Any = "local",
     n_jobs: int | None = None,
 ) -> Bound:
     """A number that the candidate's true value stays below with the given confidence.
@@ -226,7 +227,7 @@ def interval(
     behavior: Any = "logged",
     precision: Precision = "float64",
     progress: Progress | None = None,
-    engine: Engine = "local",
+    engine: Any = "local",
     n_jobs: int | None = None,
 ) -> Interval:
     """A lower and an upper bound that hold together with the given confidence: each side gets half of the error.
@@ -275,7 +276,7 @@ def evaluate(
     behavior: Any = "logged",
     precision: Precision = "float64",
     progress: Progress | None = None,
-    engine: Engine = "local",
+    engine: Any = "local",
     n_jobs: int | None = None,
 ) -> Evaluation:
     """Compute every valid bound for every estimator on the same resamples, and say which bound to believe.

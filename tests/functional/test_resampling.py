@@ -8,7 +8,7 @@ from scipy import stats
 
 from tightrope.base import kernels
 from tightrope.base.errors import TightropeError
-from tightrope.functional.engines.local import Walk
+from tightrope.functional.engines.sums import Walk
 from tightrope.functional.engines.threads import Meter
 from tightrope.functional.resampling import (
     BLOCK,
@@ -163,11 +163,11 @@ def test_tiles_and_rows_agree(scheme, n, monkeypatch):
     for first in (1, 2, 3, 30):  # not only multiples of the four replicates that share a Philox call
         np.testing.assert_array_equal(draw_weights(n, 11, seed=3, resampling=scheme, first=first), whole[first:][:11])
     for tile in (7, 256, 1):
-        monkeypatch.setattr("tightrope.functional.engines.local.TILE_ROWS", tile)
-        walk = Walk(scheme, n, 50, 3, Meter(1.0, None))
+        monkeypatch.setattr("tightrope.functional.engines.sums.TILE_ROWS", tile)
+        walk = Walk(scheme, n, 3, Meter(1.0, None))
         for slab in (range(50), range(13, 40)):
             made = np.full((len(slab), n), np.nan)
-            for start, rows, weights in walk.tiles(slab):
+            for start, rows, weights in walk.tiles(slab, walk.blocks):
                 made[rows, start : start + weights.shape[1]] = weights
             np.testing.assert_array_equal(made, whole[slab.start : slab.stop])
 

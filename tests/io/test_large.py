@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +35,7 @@ def cut(table, folder, places, rows_per_group=None):
     """The table as several files."""
     folder.mkdir(exist_ok=True)
     edges = [0, *places, table.num_rows]
-    for number, (first, last) in enumerate(zip(edges, edges[1:], strict=False)):
+    for number, (first, last) in enumerate(itertools.pairwise(edges)):
         part = table.slice(first, last - first)
         pq.write_table(
             part, folder / f"part-{number:03}.parquet", row_group_size=rows_per_group or max(1, part.num_rows)

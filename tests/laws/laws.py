@@ -162,7 +162,7 @@ def law_shift(make: Make, data: TrajectoryDataset, c: float = 1.7) -> None:
 
 # -- 7: how the work is cut up ------------------------------------------------------------------------------------
 
-CUTS = [("tightrope.functional.engines.local", "TILE_ROWS", 7), ("tightrope.functional.engines.local", "SLAB_BYTES", 1)]
+CUTS = [("tightrope.functional.engines.sums", "TILE_ROWS", 7), ("tightrope.functional.engines.sums", "SLAB_BYTES", 1)]
 CUTS += [("tightrope.functional.statistic", "COLUMN_BYTES", 4096), ("tightrope.base.dataset", "CHUNK_BYTES", 512)]
 
 

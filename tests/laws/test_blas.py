@@ -25,7 +25,8 @@ PRODUCTS = {"matmul", "dot", "einsum", "tensordot", "vecdot", "solve", "inv", "l
 # Of a row or a few numbers: nothing that BLAS would spread over cores, and called before anything is computed.
 SMALL = {"base/policy/gaussian.py", "evaluation/overlap.py", "domains/finite.py"}
 HOT = {
-    "functional/engines/local.py", "functional/statistic.py", "bounds/exact/betting_mixture.py",
+    "functional/engines/sums.py", "functional/statistic.py",
+    "bounds/exact/betting_mixture.py",
     "models/gram.py", "models/regression.py",
     "models/likelihood.py", "behaviors/logistic.py", "behaviors/gaussian.py", "estimators/reestimate.py",
     "estimators/weighing.py", "estimators/gain.py", "estimators/refit.py",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -91,6 +91,10 @@ class TrajectoryDataset:
         check_lengths(self.lengths, self.terminated, self.horizon, self._id)
         self._check_ranges()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is computed on the way is left out; the folder stays with whoever made it."""
+        return {field.name: None if field.name == "folder" else getattr(self, field.name) for field in fields(self)}
+
     def __repr__(self) -> str:
         return (
             f"<TrajectoryDataset: {self.n_trajectories} episodes, {self.n_steps} steps, horizon {self.horizon}, "
@@ -129,9 +133,14 @@ class TrajectoryDataset:
         """The discounted return of each episode, (n,)."""
         result = np.empty(self.n_trajectories)
         for start, stop in self.chunks():
-            discounted = self.rewards[self.steps(start, stop)] * self.discounts[self.times_of(start, stop)]
-            result[start:stop] = np.add.reduceat(discounted, self.offsets[start:stop] - self.offsets[start])
+            result[start:stop] = self.returns_of(start, stop)
         return read_only(result)
+
+    def returns_of(self, start: int, stop: int) -> Array:
+        """The discounted returns of episodes start..stop."""
+        discounted = self.rewards[self.steps(start, stop)] * self.discounts[self.times_of(start, stop)]
+        returns: Array = np.add.reduceat(discounted, self.offsets[start:stop] - self.offsets[start])
+        return returns
 
     @property
     def discrete_actions(self) -> bool | None:
@@ -174,7 +183,7 @@ class TrajectoryDataset:
 
     def unknown_steps(self, start: int, stop: int) -> BoolArray:
         """Which steps of episodes start..stop are unknown because the logger cut them off, (stop - start, horizon)."""
-        beyond: BoolArray = np.arange(self.horizon) >= self.lengths[start:stop, None]
+        beyond: BoolArray = np.arange(self.horizon) >= self.lengths_of(start, stop)[:, None]
         return beyond & (np.zeros((stop - start, 1), bool) if self.cut is None else self.cut[start:stop, None])
 
     # -- parts of it -------------------------------------------------------------------------------------------
@@ -212,9 +221,13 @@ class TrajectoryDataset:
         """Where the steps of the given episodes are, one episode after the other."""
         return steps_of(self.offsets, episodes)
 
+    def lengths_of(self, start: int, stop: int) -> IntArray:
+        """Steps of episodes start..stop."""
+        return np.diff(self.offsets[start : stop + 1])
+
     def times_of(self, start: int, stop: int) -> IntArray:
         """The time of each step of episodes start..stop within its episode."""
-        first, lengths = self.offsets[start:stop] - self.offsets[start], self.lengths[start:stop]
+        first, lengths = self.offsets[start:stop] - self.offsets[start], self.lengths_of(start, stop)
         times: IntArray = np.arange(int(lengths.sum())) - np.repeat(first, lengths)
         return times
 
@@ -235,7 +248,7 @@ class TrajectoryDataset:
 
         The only place where episodes of different lengths become a rectangle. May return a view: do not write to it.
         """
-        lengths = self.lengths[start:stop]
+        lengths = self.lengths_of(start, stop)
         if (lengths == self.horizon).all():
             return flat.reshape(stop - start, self.horizon)
         rows = np.zeros((stop - start, self.horizon))

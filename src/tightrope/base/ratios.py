@@ -34,7 +34,7 @@ class Ratios:
         data = self.dataset
         assert data.behavior_log_probs is not None
         steps, result = data.steps(start, stop), np.empty((stop - start, data.horizon))
-        kernels.cumulate(self.eval_log_probs[steps], data.behavior_log_probs[steps], data.lengths[start:stop], result)
+        kernels.cumulate(self.eval_log_probs[steps], data.behavior_log_probs[steps], data.lengths_of(start, stop), result)
         return result
 
     @cached_property

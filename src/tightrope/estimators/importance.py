@@ -142,7 +142,7 @@ class IS(_Mean):
         """ρ_{L-1} (return − shift)."""
 
         def values(start: int, stop: int) -> Array:
-            return dataset.returns[start:stop, None] - shift
+            return dataset.returns_of(start, stop)[:, None] - shift
 
         last = slice(dataset.horizon - 1, dataset.horizon)
         return Weighing(last, np.ones(1), values, self_normalized=False, constant=shift)

@@ -35,7 +35,7 @@ class WIS(Estimator):
         data = problem.dataset
 
         def values(start: int, stop: int) -> Array:
-            return data.returns[start:stop, None]
+            return data.returns_of(start, stop)[:, None]
 
         last = slice(data.horizon - 1, data.horizon)
         return Weighing(last, np.ones(1), values, self_normalized=True).statistic(problem)

@@ -10,6 +10,7 @@ from tightrope.base.checks import is_number
 from tightrope.base.errors import BoundError
 from tightrope.base.names import must_be_one_of
 from tightrope.functional.engines import Engine, Precision, Progress, cuda
+from tightrope.functional.engines.cluster import Cluster, is_client
 from tightrope.functional.resampling import WeightScheme, check_resamples, scheme, seed_of
 
 PRECISIONS = ("float64", "float32")
@@ -28,7 +29,7 @@ class Settings:
     behavior: Any = "logged"  # or how to estimate the behaviour policy: a name, an object, a classifier
     precision: Precision = "float64"  # "float32" is faster on wide problems and loses under 1e-4 standard errors
     progress: Progress | None = None  # called with the share done, from 0 to 1
-    engine: Engine = "local"  # "cuda": sums on a GPU, bit for bit the same
+    engine: Any = "local"  # or "cuda" (a GPU), a dask client, an Engine: bit for bit the same
     n_jobs: int | None = None  # threads; None: one for each core. Their number changes no bit of a result
 
     def __post_init__(self) -> None:
@@ -39,8 +40,10 @@ class Settings:
             raise BoundError(f"max_ratio must be a positive number or None; got {self.max_ratio!r}")
         if self.precision not in PRECISIONS:
             raise BoundError(must_be_one_of("precision", self.precision, PRECISIONS))
-        if self.engine not in ENGINES:
-            raise BoundError(must_be_one_of("engine", self.engine, ENGINES))
+        if is_client(self.engine):
+            object.__setattr__(self, "engine", Cluster(self.engine))
+        if not isinstance(self.engine, Engine) and self.engine not in ENGINES:
+            raise BoundError(must_be_one_of("engine", self.engine, ENGINES, "a dask.distributed client"))
         if self.n_jobs is not None and not (is_number(self.n_jobs) and self.n_jobs % 1 == 0 and self.n_jobs >= 1):
             raise BoundError(f"n_jobs must be a whole number of threads, at least 1, or None; got {self.n_jobs!r}")
         object.__setattr__(self, "n_resamples", int(self.n_resamples))

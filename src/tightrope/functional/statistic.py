@@ -10,9 +10,9 @@ replicates is one matrix product, leaving one out is one subtraction, and sums a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -106,6 +106,11 @@ class SumStatistic:
     fields: Mapping[str, slice]  # the columns by name
     make_columns: Callable[[int, int], Array]  # episodes start..stop to (stop - start, columns)
     combine: Combine
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What others need to go on: of what was computed on the way, only the summary, which takes a pass."""
+        kept = [field.name for field in fields(self)] + ["summary"]
+        return {name: value for name, value in self.__dict__.items() if name in kept}
 
     @cached_property
     def n_columns(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tightrope.base.checks import whole_horizon
-from tightrope.base.dataset import BoolArray, TrajectoryDataset
+from tightrope.base.dataset import BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.folder import Folder
 from tightrope.base.names import must_be_one_of, suggests_keywords
@@ -91,7 +91,7 @@ def read(
     short = (steps.lengths < horizon) & ~steps.terminated
     _check_incomplete(found, short, incomplete)
     dataset = TrajectoryDataset(
-        offsets=np.append(0, np.cumsum(steps.lengths)),
+        offsets=found.offsets(),
         rewards=steps.rewards,
         terminated=steps.terminated | short if incomplete != "error" else steps.terminated,
         cut=short if incomplete == "terminate" and short.any() else None,
@@ -125,6 +125,15 @@ class _Found:
     one_step: bool
     notes: tuple[str, ...]
     folder: Folder | None = None  # where the arrays lie, if not in memory
+
+    def offsets(self) -> IntArray:
+        """Where episodes begin, and the end."""
+        offsets = np.append(0, np.cumsum(self.steps.lengths))
+        if self.folder is None:
+            return offsets
+        column = self.folder.column()
+        column.append(offsets)
+        return column.array()
 
 
 def _found(

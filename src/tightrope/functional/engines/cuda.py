@@ -7,29 +7,19 @@ With ``precision="float32"`` products run in TF32 on centred columns: faster, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
+from tightrope.functional.engines.sums import Job
 from tightrope.functional.resampling import BLOCK, Multinomial, Poisson, WeightScheme, blocks_of
-from tightrope.functional.statistic import SumStatistic
 
 DEVICE = "cuda"
 ROWS = 16_384  # replicates at a time
 WEIGHT_BYTES = 5 << 30  # what the weights of one chunk may take: enough to keep the GPU busy
 DENSE = 64  # draws a block: below this a GPU's draws might round otherwise, and the CPU makes them
-
-
-class Job(Protocol):
-    """What is to be summed: columns, and how they are prepared."""
-
-    statistic: SumStatistic
-
-    def prepared(self, columns: Array) -> Array:
-        """The columns on their grid, or centred in single precision."""
-        ...
 
 
 def check_available() -> None:

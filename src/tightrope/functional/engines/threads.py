@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass
 from threading import Lock
 from typing import TypeVar
 
 from tightrope.base.blas import one_blas_thread
+from tightrope.functional.engines.base import Sums, tree_sum
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -47,11 +49,29 @@ def side_by_side(call: Callable[[Item], Result], items: Sequence[Item], jobs: in
                 future.cancel()
 
 
+@dataclass(frozen=True)
+class Threads:
+    """The engine of one machine."""
+
+    parts: int  # threads
+
+    def add(self, call: Callable[[range], Sums], ranges: Sequence[range]) -> Sums:
+        """The sum over all ranges."""
+        return tree_sum(self.map(call, ranges))
+
+    def map(self, call: Callable[[range], Result], ranges: Sequence[range]) -> Iterator[Result]:
+        """The results in order."""
+        return side_by_side(call, ranges, self.parts)
+
+
 class Meter:
     """Adds up what the threads have done, and reports the share."""
 
     def __init__(self, whole: float, progress: Progress | None) -> None:
         self.whole, self.progress, self.done, self._lock = whole, progress, 0.0, Lock()
+
+    def __reduce__(self) -> tuple[type[Meter], tuple[float, None]]:
+        return Meter, (self.whole, None)  # another process has nobody to tell
 
     def add(self, amount: float) -> None:
         """So much more is done."""
