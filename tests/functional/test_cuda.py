@@ -115,7 +115,7 @@ def test_weights_that_are_no_counts_are_refused(monkeypatch):
 
 
 def test_an_unknown_engine_is_refused():
-    with pytest.raises(tightrope.BoundError, match='engine must be "local", "cuda" or a dask.distributed client; got'):
+    with pytest.raises(tightrope.BoundError, match='engine must be "local", "cuda" or a dask client or address; got'):
         tightrope.lower_bound(DATA, WALKER.candidate, engine="cuda0")
 
 

@@ -167,11 +167,11 @@ def test_the_folder_goes_with_the_dataset(table, tmp_path):
 
 
 def test_progress_reaches_the_end(table, tmp_path):
-    shares = []
-    tightrope.read(cut(table, tmp_path / "logs", ()), memory=4000, progress=shares.append)
-    assert shares == sorted(shares)
-    assert len(shares) > 3
-    assert shares[-1] == 1
+    seen = []
+    tightrope.read(cut(table, tmp_path / "logs", ()), memory=4000, progress=lambda *rows: seen.append(rows))
+    assert seen == sorted(seen)
+    assert len(seen) > 3
+    assert seen[-1] == (table.num_rows, table.num_rows)
 
 
 # -- what is wrong with them -----------------------------------------------------------------------------------

@@ -83,7 +83,9 @@ def test_logs_in_files_are_not_sent(tmp_path, monkeypatch):
 
 def test_a_large_call_is_refused(monkeypatch):
     monkeypatch.setattr(cluster, "MOST_BYTES", 10)
-    with pytest.raises(tightrope.BoundError, match=r"Keep them in files that all workers see: read\(memory=..., scratch"):
+    with pytest.raises(
+        tightrope.BoundError, match=r"Keep them in files that all workers see: read\(memory=..., scratch"
+    ):
         cluster.Cluster(None).add(abs, [range(1)])
 
 
@@ -148,6 +150,40 @@ def test_a_worker_killed_in_the_middle_changes_nothing(workers):
     victim.join()
     workers.wait_for_workers(2, timeout=30)
     assert set(workers.run(os.getpid).values()) != set(pids.values())
+
+
+def test_a_study_with_a_worker_killed_has_every_trial_once_and_the_same_bytes(workers, tmp_path):
+    from tests.studies.studies import clinic
+    from tightrope.studies.runner import JOURNAL, RESULTS, run_study
+
+    study = clinic(trials=40)
+    run_study(study, tmp_path / "here", workers=1)
+    pids = workers.run(os.getpid)
+    victim = threading.Thread(target=lambda: (time.sleep(0.5), os.kill(next(iter(pids.values())), signal.SIGKILL)))
+    victim.start()
+    run_study(study, tmp_path / "there", engine=cluster.Cluster(workers))
+    victim.join()
+    assert (tmp_path / "there" / RESULTS).read_bytes() == (tmp_path / "here" / RESULTS).read_bytes()
+    assert (tmp_path / "there" / JOURNAL).read_bytes().count(b"\n") == 120
+    workers.wait_for_workers(2, timeout=30)
+
+
+def test_an_address_is_an_engine(workers):
+    address = workers.scheduler.address
+    options = {"estimator": "pdwis", "method": "percentile", "n_resamples": 50}
+    here, there = (tightrope.lower_bound(DATA, WALKER.candidate, engine=e, **options) for e in ("local", address))
+    assert here.value == there.value
+
+
+def test_an_address_without_a_scheduler_is_an_error(monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT", "1s")
+    with pytest.raises(
+        tightrope.BoundError, match="engine must be the address of a dask scheduler that is running; got"
+    ):
+        tightrope.lower_bound(DATA, WALKER.candidate, engine="tcp://127.0.0.1:9")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(tightrope.BoundError, match=r'needs dask: pip install "tightrope\[dask\]"'):
+        tightrope.lower_bound(DATA, WALKER.candidate, engine="tcp://127.0.0.1:9")
 
 
 def test_our_own_errors_come_through(workers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tightrope.base.checks import check_unmasked, read_only
 from tightrope.base.errors import DataError
+from tightrope.base.folder import parts
 from tightrope.base.warnings import Caution
 
 
@@ -79,3 +80,51 @@ def check_lengths(
             'incomplete="terminate" (--incomplete terminate) counts what follows as 0, "drop" leaves these episodes '
             "out"
         )
+
+
+def check_reward_range(
+    rewards: npt.NDArray[np.float64], declared: tuple[float, float], where: Callable[[int], str]
+) -> None:
+    """Refuse a reward outside the declared range."""
+    low, high = declared
+    for part in parts(len(rewards)):
+        outside = np.flatnonzero((rewards[part] < low) | (rewards[part] > high)) + part.start
+        if len(outside):
+            raise DataError(
+                f"reward {rewards[outside[0]]:g} at {where(int(outside[0]))} lies outside the declared reward_range "
+                f"({low:g}, {high:g}); correct the range or the logs"
+            )
+
+
+def check_return_range(
+    returns: npt.NDArray[np.float64],
+    declared: tuple[float, float],
+    cut: npt.NDArray[np.bool_] | None,
+    episode: Callable[[int], Any],
+) -> None:
+    """Refuse a return outside the declared range, rounding aside."""
+    low, high = declared
+    slack = 1e-9 * np.maximum(1e-3 * (high - low if np.isfinite(high - low) else 1.0), np.abs(returns))
+    whole = True if cut is None else ~cut  # of the others only a part is known
+    outside = np.flatnonzero(((returns < low - slack) | (returns > high + slack)) & whole)
+    if len(outside):
+        raise DataError(
+            f"the return {returns[outside[0]]:g} of episode {episode(int(outside[0]))} lies outside the declared "
+            f"return_range ({low:g}, {high:g}); correct the range or the logs"
+        )
+
+
+def check_rows(
+    per_step: Mapping[str, npt.NDArray[Any] | None],
+    per_episode: Mapping[str, npt.NDArray[Any] | None],
+    n_steps: int,
+    n_trajectories: int,
+) -> None:
+    """Refuse arrays of the wrong length, and lists where one number is meant."""
+    for name, value in {**per_step, **per_episode}.items():
+        if value is not None and value.ndim != 1 and name not in ("states", "actions", "final_states"):
+            raise DataError(f"{name} must hold one number per row; got shape {value.shape}")
+    for values, size in ((per_step, n_steps), (per_episode, n_trajectories)):
+        for name, value in values.items():
+            if value is not None and value.shape[:1] != (size,):
+                raise DataError(f"{name} must have {size} rows; got shape {value.shape}")

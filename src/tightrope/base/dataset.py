@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.base.arrays import as_array, as_notes, check_lengths, check_offsets
+from tightrope.base.arrays import (
+    as_array,
+    as_notes,
+    check_lengths,
+    check_offsets,
+    check_return_range,
+    check_reward_range,
+    check_rows,
+)
 from tightrope.base.checks import (
     check_finite,
     check_labels,
@@ -21,7 +29,7 @@ from tightrope.base.checks import (
     whole_horizon,
 )
 from tightrope.base.errors import DataError, visible
-from tightrope.base.folder import Folder, parts
+from tightrope.base.folder import Folder
 from tightrope.base.policy import Policy
 from tightrope.base.warnings import Caution
 
@@ -29,6 +37,8 @@ Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+PER_STEP = ("rewards", "behavior_log_probs", "eval_log_probs", "states", "actions")
+PER_EPISODE = ("terminated", "cut", "final_states", "episode_ids")
 CHUNK_BYTES = 1 << 20  # the largest size of a padded (chunk, horizon) array: small enough for the cache
 
 
@@ -86,7 +96,12 @@ class TrajectoryDataset:
         check_offsets(self.offsets, self.rewards.size)
         if self.episode_ids is None:
             object.__setattr__(self, "episode_ids", read_only(np.arange(self.n_trajectories)))
-        self._check_shapes()
+        check_rows(
+            {name: getattr(self, name) for name in PER_STEP},
+            {name: getattr(self, name) for name in PER_EPISODE},
+            self.n_steps,
+            self.n_trajectories,
+        )
         self._check_values()
         check_lengths(self.lengths, self.terminated, self.horizon, self._id)
         self._check_ranges()
@@ -275,20 +290,6 @@ class TrajectoryDataset:
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, declared_range(name, getattr(self, name)))
 
-    def _check_shapes(self) -> None:
-        for name in ("rewards", "behavior_log_probs", "eval_log_probs", "terminated", "cut", "episode_ids"):
-            value = getattr(self, name)
-            if value is not None and value.ndim != 1:
-                raise DataError(f"{name} must hold one number per row; got shape {value.shape}")
-        steps, episodes = self.n_steps, self.n_trajectories
-        for name, size in {
-            **dict.fromkeys(("behavior_log_probs", "eval_log_probs", "states", "actions"), steps),
-            **dict.fromkeys(("terminated", "cut", "final_states", "episode_ids"), episodes),
-        }.items():
-            value = getattr(self, name)
-            if value is not None and value.shape[:1] != (size,):
-                raise DataError(f"{name} must have {size} rows; got shape {value.shape}")
-
     def _check_values(self) -> None:
         for name in ("rewards", "states", "actions"):
             check_finite(name, getattr(self, name), self.where)
@@ -298,24 +299,9 @@ class TrajectoryDataset:
 
     def _check_ranges(self) -> None:
         if self.reward_range is not None:
-            low, high = self.reward_range
-            for part in parts(self.n_steps):
-                outside = np.flatnonzero((self.rewards[part] < low) | (self.rewards[part] > high)) + part.start
-                if len(outside):
-                    raise DataError(
-                        f"reward {self.rewards[outside[0]]:g} at {self.where(int(outside[0]))} lies outside the "
-                        f"declared reward_range ({low:g}, {high:g}); correct the range or the logs"
-                    )
+            check_reward_range(self.rewards, self.reward_range, self.where)
         if self.return_range is not None:
-            low, high = self.return_range
-            slack = 1e-9 * np.maximum(1e-3 * (high - low if np.isfinite(high - low) else 1.0), np.abs(self.returns))
-            whole = True if self.cut is None else ~self.cut  # of the others only a part is known
-            outside = np.flatnonzero(((self.returns < low - slack) | (self.returns > high + slack)) & whole)
-            if len(outside):
-                raise DataError(
-                    f"the return {self.returns[outside[0]]:g} of episode {self._id(outside[0])} lies outside the "
-                    f"declared return_range ({low:g}, {high:g}); correct the range or the logs"
-                )
+            check_return_range(self.returns, self.return_range, self.cut, self._id)
 
     def _id(self, episode: int) -> Any:
         assert self.episode_ids is not None

@@ -34,7 +34,9 @@ class Ratios:
         data = self.dataset
         assert data.behavior_log_probs is not None
         steps, result = data.steps(start, stop), np.empty((stop - start, data.horizon))
-        kernels.cumulate(self.eval_log_probs[steps], data.behavior_log_probs[steps], data.lengths_of(start, stop), result)
+        kernels.cumulate(
+            self.eval_log_probs[steps], data.behavior_log_probs[steps], data.lengths_of(start, stop), result
+        )
         return result
 
     @cached_property
@@ -93,9 +95,9 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
     lacking = _unasked(dataset)
     if lacking:
         raise PolicyError(f"the logs must have a column {lacking}, because the policy is asked about logged steps")
-    result, asked = dataset.per_step(), as_policy(policy)
+    result, candidate = dataset.per_step(), as_policy(policy)
     for start, stop in dataset.ranges(ASKED):
-        result[dataset.steps(start, stop)] = _log_probs(dataset, asked, start, stop)
+        result[dataset.steps(start, stop)] = _log_probs(dataset, candidate, start, stop)
     name = "the policy's log-probability"
     check_log_probs(name, result, dataset.discrete_actions, dataset.where, zero=True, error=PolicyError)
     return read_only(result)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tightrope.functional.engines import EngineName
 
 PAGES = (".html", ".htm")
 
@@ -37,7 +33,7 @@ def check_settings(
     n_resamples: int,
     max_ratio: float | None,
     n_jobs: int | None,
-    engine: EngineName,
+    engine: str,
 ) -> None:
     """Refuse names that nobody knows, pairs that mean nothing and too few replicates, before the logs are read."""
     from tightrope.base.errors import BoundError, TightropeError

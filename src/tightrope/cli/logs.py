@@ -28,6 +28,7 @@ from tightrope.cli.options import (
     Jobs,
     Json,
     Logs,
+    Memory,
     Metric,
     OneStep,
     OnnxOutput,
@@ -36,6 +37,7 @@ from tightrope.cli.options import (
     Resamples,
     ReturnRange,
     RewardRange,
+    Scratch,
     SeedOption,
     Sigma,
     Title,
@@ -116,6 +118,8 @@ def evaluate(
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
+    memory: Memory = None,
+    scratch: Scratch = None,
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     jobs: Jobs = None,
@@ -172,8 +176,9 @@ def evaluate(
         check_report(report, title=title, metric=metric, unit=unit)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         dataset = load(
-            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy
-        )
+            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy,
+            memory, scratch,
+        )  # fmt: skip
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         with progress_bar("resampling") as progress:
             result = tightrope.evaluate(
@@ -225,6 +230,8 @@ def inspect(
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
+    memory: Memory = None,
+    scratch: Scratch = None,
     json: Json = False,
 ) -> None:
     """What is in the logs, what is wrong with them, and how much they say about the candidate."""
@@ -240,7 +247,10 @@ def inspect(
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         source = kept(logs, column)
         try:
-            dataset = load(source, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
+            dataset = load(
+                source, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, None,
+                memory, scratch,
+            )  # fmt: skip
         except TightropeError as error:
             show_columns(source, column_map(column or []), error, json)
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -116,8 +117,23 @@ Confidence = Annotated[
 ]
 Resamples = Annotated[int, typer.Option(help="Bootstrap replicates.", rich_help_panel=METHODS)]
 EngineOption = Annotated[
-    Literal["local", "cuda"],
-    typer.Option("--engine", help="cuda: sums on an NVIDIA GPU, bit for bit the same.", rich_help_panel=METHODS),
+    str,
+    typer.Option(
+        "--engine",
+        help="local; cuda: sums on an NVIDIA GPU; or a dask scheduler (tcp://host:8786). It changes no number.",
+        rich_help_panel=METHODS,
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="What reading may take, such as 16GB; larger Parquet is kept in files. Default: half of what is free.",
+        rich_help_panel=LOGS,
+    ),
+]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(help="The folder for such files. Default: where temporary files go.", rich_help_panel=LOGS),
 ]
 Jobs = Annotated[
     int | None,

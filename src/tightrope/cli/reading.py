@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from tightrope.cli.shared import reading_bar
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tightrope.base.dataset import TrajectoryDataset
 
 
@@ -28,24 +32,30 @@ def load(
     column: list[str] | None,
     one_step: bool,
     behavior_policy: str | None = None,
+    memory: str | None = None,
+    scratch: Path | None = None,
 ) -> TrajectoryDataset:
     """The logs, with the candidate's probabilities where it is one of their columns."""
     from tightrope.adapters import load_policy
     from tightrope.adapters.load import is_column
     from tightrope.io import read
 
-    return read(
-        logs[0] if isinstance(logs, list) and len(logs) == 1 else logs,
-        discount=discount,
-        horizon=horizon,
-        reward_range=reward_range,
-        return_range=return_range,
-        incomplete=incomplete,
-        eval_column=policy if policy is not None and is_column(policy) else None,
-        columns=column_map(column or []),
-        one_step=True if one_step else None,
-        behavior=None if behavior_policy is None else load_policy(behavior_policy),
-    )
+    with reading_bar() as progress:
+        return read(
+            logs[0] if isinstance(logs, list) and len(logs) == 1 else logs,
+            discount=discount,
+            horizon=horizon,
+            reward_range=reward_range,
+            return_range=return_range,
+            incomplete=incomplete,
+            eval_column=policy if policy is not None and is_column(policy) else None,
+            columns=column_map(column or []),
+            one_step=True if one_step else None,
+            behavior=None if behavior_policy is None else load_policy(behavior_policy),
+            memory=memory,
+            scratch=scratch,
+            progress=progress,
+        )
 
 
 def column_map(given: list[str]) -> dict[str, str | list[str] | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ import typer
 from tightrope.cli.terminal import console, say
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from tightrope.functional.engines import Progress
     from tightrope.report.evaluation import Evaluation
 
@@ -70,6 +72,26 @@ def leave(result: Evaluation, *, by_verdict: bool = False, model_is_enough: bool
         raise typer.Exit(VERDICTS[kind])
     if not result.believed:
         raise typer.Exit(NO_ANSWER)
+
+
+@contextmanager
+def reading_bar() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar of rows on stderr, if that is a terminal: how fast they come, and how long it will take."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    rows = TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows, {task.speed:,.0f} a second")
+    with Bar(BarColumn(), rows, TimeRemainingColumn(), console=console(stderr=True), transient=True) as bar:
+        tasks: list[TaskID] = []
+
+        def advance(done: int, whole: int) -> None:
+            tasks.extend([] if tasks else [bar.add_task("reading", total=whole)])
+            bar.update(tasks[0], completed=done)
+
+        yield advance
 
 
 @contextmanager

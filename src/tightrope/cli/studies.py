@@ -26,6 +26,9 @@ def coverage(
     n_resamples: Annotated[int, typer.Option(help="Bootstrap replicates.")] = 2000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: one per core.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Run on the workers of a dask scheduler instead, such as tcp://host:8786.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results; the same command continues a run that was stopped.")
     ] = None,
@@ -72,7 +75,7 @@ def coverage(
             seed=seed,
             advice=True,
         )
-        _run(study, out or Path("results") / study.id, workers)
+        _run(study, out or Path("results") / study.id, workers, cluster)
 
 
 def reproduce(
@@ -85,23 +88,30 @@ def reproduce(
     ] = Path("reproduction"),
     page: Annotated[Path | None, typer.Option(help="Where the page goes. Default: OUT/reproduction.md.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: one per core.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Run on the workers of a dask scheduler instead, such as tcp://host:8786.")
+    ] = None,
 ) -> None:
     """Run the experiments of "Bootstrapping with Models", draw its figures, and say which of its claims hold."""
     with errors():
+        from tightrope.functional.engines.cluster import cluster_at
         from tightrope.studies.reproduce import reproduce as run
         from tightrope.studies.table import findings_table
 
-        done = run(which, out, small=quick, page_path=page, workers=workers)
+        engine = None if cluster is None else cluster_at(cluster)
+        done = run(which, out, small=quick, page_path=page, workers=workers, engine=engine)
         console().print(findings_table(done.findings))
         say(f"wrote {done.page}")
 
 
-def _run(study: Any, folder: Path, workers: int | None) -> None:
+def _run(study: Any, folder: Path, workers: int | None, cluster: str | None) -> None:
     """Run a study and print its results."""
+    from tightrope.functional.engines.cluster import cluster_at
     from tightrope.studies.runner import run_study
     from tightrope.studies.summary import read_results, summarize_results
     from tightrope.studies.table import study_table
 
-    results = read_results(run_study(study, folder, workers=workers))
+    engine = None if cluster is None else cluster_at(cluster)
+    results = read_results(run_study(study, folder, workers=workers, engine=engine))
     console().print(study_table(results, summarize_results(results)))
     say(f"Raw results: {folder / 'results.parquet'}")

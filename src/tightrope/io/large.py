@@ -23,7 +23,7 @@ from tightrope.io.logs import Logs
 from tightrope.io.places import partition_kinds, partitioned, same_kind
 from tightrope.io.steps import Growing, Steps
 
-Progress = Callable[[float], None]
+Progress = Callable[[int, int], None]  # rows read, of so many
 
 COPIES = 4  # what reading takes at its worst, in sizes of the columns
 BATCHES = 24  # that would fit into the memory
@@ -56,7 +56,7 @@ class Large:
             growing.append(piece)
             done += table.num_rows
             if progress is not None:
-                progress(done / self.rows)
+                progress(done, self.rows)
         steps = growing.ordered()
         same = np.flatnonzero(steps.episode_ids[1:] == steps.episode_ids[:-1])
         if len(same):
@@ -92,8 +92,8 @@ class Large:
 
         name = self.columns.name("episode")
         if name is not None:
-            found: BoolArray = pc.is_in(kept[name], value_set=pc.unique(batch[name])).to_numpy()
-            return found
+            again: BoolArray = pc.is_in(kept[name], value_set=pc.unique(batch[name])).to_numpy()
+            return again
         part = Columns.of(kept, {}, self.columns.given)
         ends = np.logical_or.reduce([part.flag(role) for role in FLAGS if part.name(role) is not None])
         last = np.flatnonzero(ends)
@@ -125,9 +125,9 @@ class Large:
         except DataError:
             name = self.columns.name("episode")
             if name is not None and not self.one_step:
-                mine = np.unique(Columns.of(table, {}, self.columns.given).raw(name))
+                ids = np.unique(Columns.of(table, {}, self.columns.given).raw(name))
                 for other in (names.sorted(), *(np.unique(np.asarray(later[name])) for later in rest)):
-                    again = np.intersect1d(mine, other)
+                    again = np.intersect1d(ids, other)
                     if len(again):
                         raise self._scattered(again[0]) from None
             raise

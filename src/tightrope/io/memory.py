@@ -18,20 +18,20 @@ def allowed(memory: int | str | None) -> int:
     """Bytes: as given ("1GB"), or half of what is free."""
     if memory is None:
         return int(_SHARE * _free())
-    found = _AMOUNT.fullmatch(str(memory))
-    if isinstance(memory, bool) or found is None or float(found[1]) <= 0:
+    match = _AMOUNT.fullmatch(str(memory))
+    if isinstance(memory, bool) or match is None or float(match[1]) <= 0:
         raise DataError(f"memory must be a number of bytes, or such as '800MB' or '16GB'; got {memory!r}")
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
 def _free() -> int:
     """What the machine, or the container, has left."""
-    found = []
+    amounts = []
     with suppress(OSError, ValueError):
         limit, used = (Path("/sys/fs/cgroup", name).read_text() for name in ("memory.max", "memory.current"))
-        found.append(int(limit) - int(used))
+        amounts.append(int(limit) - int(used))
     with suppress(OSError, ValueError, IndexError):
-        found.append(1024 * int(re.findall(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())[0]))
-    if not found:
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    return max(min(found), 1)
+        amounts.append(1024 * int(re.findall(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())[0]))
+    if not amounts:
+        amounts.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return max(min(amounts), 1)

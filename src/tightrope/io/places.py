@@ -99,7 +99,7 @@ def partition_kinds(files: Sequence[File]) -> dict[str, Any]:
     for file in files:
         for key, value in file.partition:
             values.setdefault(key, []).append(value)
-    whole = {key: all(re.fullmatch(r"-?\d{1,18}", value) for value in found) for key, found in values.items()}
+    whole = {key: all(re.fullmatch(r"-?\d{1,18}", value) for value in texts) for key, texts in values.items()}
     return {key: pa.int64() if whole[key] else pa.string() for key in values}
 
 

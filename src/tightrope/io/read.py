@@ -71,7 +71,7 @@ def read(
     - ``behavior``: the behaviour policy, where the logs hold no probabilities.
     - ``memory``: what reading may take, in bytes or such as "16GB"; None takes half of what is free. Parquet that
       needs more is kept in files of a folder in ``scratch`` (None: where temporary files go) while the dataset is used.
-    - ``progress``: a function that is called with the share read, where that takes long.
+    - ``progress``: a function that is called with the rows read and how many there are, where they are kept in files.
 
     >>> import tightrope
     >>> rows = {"episode": [0, 0, 1], "t": [0, 1, 0], "reward": [1.0, 0.0, 2.0], "terminated": [False, True, True]}
@@ -83,15 +83,15 @@ def read(
     """
     if incomplete not in ("error", "terminate", "drop"):
         raise DataError(must_be_one_of("incomplete", incomplete, ("error", "terminate", "drop")))
-    found = _found(source, columns or {}, one_step, eval_column, memory, scratch, progress)
-    steps = found.steps
-    horizon, discount, notes = _settled(found, horizon, discount)
-    is_declared = horizon is not None or found.one_step  # episodes of one step have a horizon of 1 by definition
+    contents = _contents(source, columns or {}, one_step, eval_column, memory, scratch, progress)
+    steps = contents.steps
+    horizon, discount, notes = _settled(contents, horizon, discount)
+    is_declared = horizon is not None or contents.one_step  # episodes of one step have a horizon of 1 by definition
     horizon = int(steps.lengths.max()) if horizon is None else whole_horizon(horizon)
     short = (steps.lengths < horizon) & ~steps.terminated
-    _check_incomplete(found, short, incomplete)
+    _check_incomplete(contents, short, incomplete)
     dataset = TrajectoryDataset(
-        offsets=found.offsets(),
+        offsets=contents.offsets(),
         rewards=steps.rewards,
         terminated=steps.terminated | short if incomplete != "error" else steps.terminated,
         cut=short if incomplete == "terminate" and short.any() else None,
@@ -108,8 +108,8 @@ def read(
         reward_range=reward_range,  # type: ignore[arg-type]  # None ends become infinite there
         return_range=return_range,  # type: ignore[arg-type]
         notes=_notes(short, incomplete),
-        reading=(*found.notes, *notes, *_not_read(found, steps.behavior_log_probs is None and behavior is None)),
-        folder=found.folder,
+        reading=(*contents.notes, *notes, *_not_read(contents, steps.behavior_log_probs is None and behavior is None)),
+        folder=contents.folder,
     )
     if incomplete == "drop":
         dataset = dataset.take(np.flatnonzero(~short))
@@ -117,7 +117,7 @@ def read(
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _Contents:
     """The steps of a source, and what is known about it."""
 
     steps: Steps
@@ -136,7 +136,7 @@ class _Found:
         return column.array()
 
 
-def _found(
+def _contents(
     source: Any,
     given: ColumnMap,
     one_step: bool | None,
@@ -144,26 +144,28 @@ def _found(
     memory: int | str | None,
     scratch: str | os.PathLike[str] | None,
     progress: Progress | None,
-) -> _Found:
+) -> _Contents:
     """The steps in memory, or in files where they would not fit."""
     files, limit = parquet_files(source), allowed(memory)
     large = None if files is None else large_source(files, given, one_step, eval_column, limit)
     if large is not None:
         folder = Folder(scratch)
         steps, columns = large.steps(eval_column, folder, progress)
-        return _Found(steps, columns, large.one_step, tuple(columns.notes), folder)
+        return _Contents(steps, columns, large.one_step, tuple(columns.notes), folder)
     opened = open_source(source, given)
     logs = Logs.of(opened.table, opened.broken, given, opened.one_step if one_step is None else one_step)
     steps = Steps.of(logs, eval_column)
-    return _Found(steps, logs.columns, logs.one_step, (*opened.notes, *logs.columns.notes))
+    return _Contents(steps, logs.columns, logs.one_step, (*opened.notes, *logs.columns.notes))
 
 
-def _settled(found: _Found, horizon: int | None, discount: float | None) -> tuple[int | None, float, tuple[str, ...]]:
+def _settled(
+    contents: _Contents, horizon: int | None, discount: float | None
+) -> tuple[int | None, float, tuple[str, ...]]:
     """Horizon and discount as given, or else as the metadata tells them, and what of that is not as usual."""
-    if discount is not None and (horizon is not None or found.one_step):
+    if discount is not None and (horizon is not None or contents.one_step):
         return horizon, discount, ()
-    metadata, notes = declared(found.columns.table), []
-    if horizon is None and metadata.horizon is not None and not found.one_step:
+    metadata, notes = declared(contents.columns.table), []
+    if horizon is None and metadata.horizon is not None and not contents.one_step:
         horizon = metadata.horizon
         notes.append(f"horizon {horizon}")
     if discount is None:
@@ -179,7 +181,7 @@ def _with_behavior(dataset: TrajectoryDataset, behavior: Policy) -> TrajectoryDa
     return replace(dataset, behavior=behavior, behavior_log_probs=eval_log_probs(dataset, behavior))
 
 
-def _check_incomplete(found: _Found, short: BoolArray, incomplete: Incomplete) -> None:
+def _check_incomplete(contents: _Contents, short: BoolArray, incomplete: Incomplete) -> None:
     """Refuse to drop all, and "done" alone where it matters whether an episode ended for good or was cut off."""
     if incomplete == "drop" and short.all():
         raise DataError(
@@ -187,9 +189,9 @@ def _check_incomplete(found: _Found, short: BoolArray, incomplete: Incomplete) -
         )
     if incomplete != "error":
         return
-    unclear = np.flatnonzero(short & found.steps.unclear)
+    unclear = np.flatnonzero(short & contents.steps.unclear)
     if len(unclear):
-        name, episode = found.columns.roles["done"][0], found.steps.episode_ids[unclear[0]]
+        name, episode = contents.columns.roles["done"][0], contents.steps.episode_ids[unclear[0]]
         raise DataError(
             f"episode {episode} stops before the horizon, and {name!r} does not say whether it ended "
             f"for good or was cut off ({len(unclear)} of {len(short)} episodes are like this). If {name!r} means ended "
@@ -213,9 +215,9 @@ def _notes(short: BoolArray, incomplete: Incomplete) -> tuple[Caution, ...]:
     return (caution("assumed", text, **numbers),)
 
 
-def _not_read(found: _Found, no_behavior: bool) -> list[str]:
-    """What was not found, and which columns were not used."""
-    lines, columns = [], found.columns
+def _not_read(contents: _Contents, no_behavior: bool) -> list[str]:
+    """What was not contents, and which columns were not used."""
+    lines, columns = [], contents.columns
     if no_behavior:
         known = ", ".join(ROLES["behavior_prob"] + ROLES["behavior_log_prob"])
         lines.append(f"behavior: no probabilities; known names: {known}; yours: {fix('behavior_prob')}")

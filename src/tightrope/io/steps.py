@@ -61,10 +61,11 @@ class Growing:
 
     def append(self, steps: Steps) -> None:
         """Add the episodes of another piece."""
-        for field in fields(Steps):
-            values = getattr(steps, field.name)
+        for name, values in vars(steps).items():
+            if values is not None and name not in self.columns:
+                self.columns[name] = self.folder.column()
             if values is not None:
-                self.columns.setdefault(field.name, self.folder.column()).append(values)
+                self.columns[name].append(values)
 
     def steps(self) -> Steps:
         """All of them, mapped."""

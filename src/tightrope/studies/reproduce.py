@@ -18,6 +18,7 @@ from tightrope.domains import domain as find_domain
 from tightrope.estimators import WDR
 from tightrope.estimators.doubly_robust import td_errors
 from tightrope.evaluation.model_check import check_model
+from tightrope.functional.engines.cluster import Cluster
 from tightrope.io.write import replace_file
 from tightrope.models import LinearModel, PolynomialModel, TabularModel
 from tightrope.report.domains import save_drawing
@@ -70,13 +71,22 @@ class Reproduction:
 
 
 def reproduce(
-    which: str, out: Path, *, small: bool = False, page_path: Path | None = None, workers: int | None = None
+    which: str,
+    out: Path,
+    *,
+    small: bool = False,
+    page_path: Path | None = None,
+    workers: int | None = None,
+    engine: Cluster | None = None,
 ) -> Reproduction:
     """Run (or go on with) the studies of ``which``, and write figures, summaries and the page."""
     if which not in GROUPS:
         raise StudyError(must_be_one_of("study", which, GROUPS))
     studies = [quick(PAPER[name]) if small else PAPER[name] for name in GROUPS[which]]
-    results = {study.id: read_results(run_study(study, out / "raw" / study.id, workers=workers)) for study in studies}
+    results = {
+        study.id: read_results(run_study(study, out / "raw" / study.id, workers=workers, engine=engine))
+        for study in studies
+    }
     lines = {name: summarize_results(rows) for name, rows in results.items()}
     for name, rows in lines.items():
         _write_summary(out / f"{name}.parquet", rows, results[name])

@@ -25,6 +25,7 @@ from rich.console import Console
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.errors import DataError, StudyError, visible
+from tightrope.functional.engines.cluster import Cluster
 from tightrope.io.write import replace_file
 from tightrope.studies.identity import Witness, Words, witness
 from tightrope.studies.journal import Journal
@@ -39,8 +40,10 @@ _ROW_BYTES, _SPARE_BYTES = 600, 16 << 20  # a row in the journal and in the tabl
 
 
 @one_blas_thread  # as its workers have: what is hashed or compared must not depend on the number of cores
-def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path:
+def run_study(study: Study, folder: Path, *, workers: int | None = None, engine: Cluster | None = None) -> Path:
     """Run what is not yet done, and write the table of raw results; its path.
+
+    Trials run in ``workers`` processes, or on the workers of a dask cluster (``engine``).
 
     Whatever can be known to be wrong is reported before any work: an unwritable folder, a full disk, a folder that
     belongs to another configuration.
@@ -60,7 +63,7 @@ def run_study(study: Study, folder: Path, *, workers: int | None = None) -> Path
         if journal.damaged:
             _say(f"{study.id}: {journal.damaged} half-written or damaged records were left out; their trials run again")
         try:
-            _work(study, journal, grid, workers or os.cpu_count() or 1)
+            _work(study, journal, grid, workers or os.cpu_count() or 1, engine)
         except KeyboardInterrupt:
             _say(
                 f"{study.id}: stopped; {len(journal.done)} of {len(grid)} trials are safe in {folder}. "
@@ -88,16 +91,19 @@ def _check_sendable(study: Study) -> None:
         ) from error
 
 
-def _work(study: Study, journal: Journal, grid: Sequence[Trial], workers: int) -> None:
+def _work(study: Study, journal: Journal, grid: Sequence[Trial], workers: int, engine: Cluster | None) -> None:
     """Largest data sets first, so that no long trial is left for the end."""
     seen = witness(study.domain, prepared(study)[0]) if isinstance(study.domain, Words) else None
     todo = sorted((trial for trial in grid if trial not in journal.done), key=lambda trial: (-trial.n, trial.number))
     with _bar(study.id, len(grid), len(grid) - len(todo)) as advance:
-        for position, outcome in run_all(partial(_trial, study, seen), todo, min(workers, len(todo))):
+        job = partial(_trial, study, seen)
+        running = run_all(job, todo, min(workers, len(todo))) if engine is None else engine.finished(job, todo)
+        for position, outcome in running:
             journal.append(todo[position], outcome)
             advance()
 
 
+@one_blas_thread
 def _trial(study: Study, seen: Witness | None, trial: Trial) -> Outcome:
     _check_domain(study, seen)
     return run_trial(study, trial)

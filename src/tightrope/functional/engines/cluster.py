@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,7 @@ from tightrope.functional.engines.base import Sums, added
 
 MOST_BYTES = 64 << 20  # of a call that travels to every worker
 PATIENCE = 60.0  # seconds without any worker
+CONNECT = "10s"  # for a scheduler to answer
 RETRIES = 5  # of a part whose worker was lost
 
 
@@ -49,6 +51,18 @@ class Cluster:
         """What the call returns for each range."""
         return self._results(self._submitted(call, ranges) if ranges else [])
 
+    def finished(self, call: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """(position of the task, its result) as they finish; ``call`` is something that a worker can import."""
+        futures = [self._task(call, task) for task in tasks]
+        waiting, patience = list(range(len(futures))), _Patience(self.client)
+        while waiting:
+            done = [place for place in waiting if futures[place].done()]
+            patience.wait(bool(done))
+            waiting = [place for place in waiting if place not in done]
+            for place in done:
+                yield place, _result(futures[place])
+                futures[place] = None  # the worker may forget it
+
     def _submitted(self, call: Callable[[range], Any], ranges: Sequence[range]) -> list[Any]:
         packed = _packed(call)
         if len(packed) > MOST_BYTES:
@@ -65,26 +79,33 @@ class Cluster:
             raise _lost(error) from error
 
     def _results(self, futures: Sequence[Any]) -> Iterator[Any]:
-        """The results in order; our own errors are those of the part that failed."""
+        """The results in order."""
+        patience = _Patience(self.client)
         for future in futures:
-            self._wait(future)
-            try:
-                yield future.result()
-            except TightropeError:
-                raise
-            except Exception as error:
-                raise _lost(error) from error
+            while not future.done():
+                patience.wait(False)
+            yield _result(future)
 
-    def _wait(self, future: Any) -> None:
-        """Until it is done, unless nobody is there to do it."""
-        seen = time.monotonic()
-        while not future.done():
-            time.sleep(0.01)
-            if time.monotonic() - seen > 1.0 and self._is_alone():
-                if time.monotonic() - seen > PATIENCE:
-                    raise _lost(f"no worker for {PATIENCE:.0f} s")
-            elif time.monotonic() - seen > 1.0:
-                seen = time.monotonic()
+
+class _Patience:
+    """Waits for workers, unless there is nobody left to wait for."""
+
+    def __init__(self, client: Any) -> None:
+        self.client, self.seen = client, time.monotonic()
+
+    def wait(self, something_done: bool) -> None:
+        """A moment; too long without any worker is an error."""
+        now = time.monotonic()
+        if something_done:
+            self.seen = now
+            return
+        time.sleep(0.01)
+        if now - self.seen < 1.0:
+            return
+        if not self._is_alone():
+            self.seen = now
+        elif now - self.seen > PATIENCE:
+            raise _lost(f"no worker for {PATIENCE:.0f} s")
 
     def _is_alone(self) -> bool:
         """Whether there is no scheduler, or no worker."""
@@ -94,6 +115,33 @@ class Cluster:
             return not self.client.nthreads()
         except Exception:  # the scheduler went while it was asked
             return True
+
+
+def _result(future: Any) -> Any:
+    """What it returned; our own errors are those of the part that failed."""
+    try:
+        return future.result()
+    except TightropeError:
+        raise
+    except Exception as error:
+        raise _lost(error) from error
+
+
+def cluster_at(address: str) -> Cluster:
+    """The cluster whose scheduler is at an address such as tcp://host:8786; the connection ends with its last user."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise BoundError(f'engine {address!r} needs dask: pip install "tightrope[dask]"; or use "local"') from error
+    try:
+        client = Client(address, timeout=CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise BoundError(
+            f"engine must be the address of a dask scheduler that is running; got {address!r}: {error}"
+        ) from error
+    cluster = Cluster(client)
+    weakref.finalize(cluster, client.close)
+    return cluster
 
 
 def is_client(engine: Any) -> bool:
