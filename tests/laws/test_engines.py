@@ -197,9 +197,12 @@ def test_our_own_errors_come_through(workers):
 def test_a_cluster_that_dies_for_good_is_an_error(monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(cluster, "PATIENCE", 2.0)
-    with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as empty, distributed.Client(empty) as client:
-        with pytest.raises(tightrope.BoundError, match=r"could not finish \(no worker for 2 s\).*use engine=\"local\""):
-            list(cluster.Cluster(client).map(abs, [range(1)]))
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as empty,
+        distributed.Client(empty) as client,
+        pytest.raises(tightrope.BoundError, match=r"could not finish \(no worker for 2 s\).*use engine=\"local\""),
+    ):
+        list(cluster.Cluster(client).map(abs, [range(1)]))
 
 
 def test_without_dask_nothing_imports_it():

@@ -128,3 +128,10 @@ def check_rows(
         for name, value in values.items():
             if value is not None and value.shape[:1] != (size,):
                 raise DataError(f"{name} must have {size} rows; got shape {value.shape}")
+
+
+def steps_of(offsets: npt.NDArray[np.int64], episodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where the steps of the given episodes are in flat arrays, one episode after the other."""
+    lengths = offsets[1:][episodes] - offsets[:-1][episodes]
+    shift = offsets[:-1][episodes] - (np.cumsum(lengths) - lengths)
+    return np.repeat(shift, lengths) + np.arange(lengths.sum())

@@ -10,15 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.base.arrays import (
-    as_array,
-    as_notes,
-    check_lengths,
-    check_offsets,
-    check_return_range,
-    check_reward_range,
-    check_rows,
-)
+from tightrope.base import arrays
+from tightrope.base.arrays import as_array, as_notes, check_lengths, check_offsets, check_rows
 from tightrope.base.checks import (
     check_finite,
     check_labels,
@@ -85,9 +78,8 @@ class TrajectoryDataset:
     def __post_init__(self) -> None:
         for name in ("rewards", "behavior_log_probs", "eval_log_probs"):
             self._set(name, np.float64)
-        self._set("offsets", np.int64)
-        self._set("terminated", np.bool_)
-        self._set("cut", np.bool_)
+        for name, kind in (("offsets", np.int64), ("terminated", np.bool_), ("cut", np.bool_)):
+            self._set(name, kind)
         for name in ("states", "actions", "final_states", "episode_ids"):
             self._set(name, None)
         object.__setattr__(self, "notes", as_notes(self.notes))
@@ -96,12 +88,8 @@ class TrajectoryDataset:
         check_offsets(self.offsets, self.rewards.size)
         if self.episode_ids is None:
             object.__setattr__(self, "episode_ids", read_only(np.arange(self.n_trajectories)))
-        check_rows(
-            {name: getattr(self, name) for name in PER_STEP},
-            {name: getattr(self, name) for name in PER_EPISODE},
-            self.n_steps,
-            self.n_trajectories,
-        )
+        per_step, per_episode = ({name: getattr(self, name) for name in names} for names in (PER_STEP, PER_EPISODE))
+        check_rows(per_step, per_episode, self.n_steps, self.n_trajectories)
         self._check_values()
         check_lengths(self.lengths, self.terminated, self.horizon, self._id)
         self._check_ranges()
@@ -234,7 +222,7 @@ class TrajectoryDataset:
 
     def steps_of(self, episodes: IntArray) -> IntArray:
         """Where the steps of the given episodes are, one episode after the other."""
-        return steps_of(self.offsets, episodes)
+        return arrays.steps_of(self.offsets, episodes)
 
     def lengths_of(self, start: int, stop: int) -> IntArray:
         """Steps of episodes start..stop."""
@@ -299,17 +287,10 @@ class TrajectoryDataset:
 
     def _check_ranges(self) -> None:
         if self.reward_range is not None:
-            check_reward_range(self.rewards, self.reward_range, self.where)
+            arrays.check_reward_range(self.rewards, self.reward_range, self.where)
         if self.return_range is not None:
-            check_return_range(self.returns, self.return_range, self.cut, self._id)
+            arrays.check_return_range(self.returns, self.return_range, self.cut, self._id)
 
     def _id(self, episode: int) -> Any:
         assert self.episode_ids is not None
         return self.episode_ids[episode]
-
-
-def steps_of(offsets: IntArray, episodes: IntArray) -> IntArray:
-    """Where the steps of the given episodes are in flat arrays, one episode after the other."""
-    lengths = offsets[1:][episodes] - offsets[:-1][episodes]
-    shift = offsets[:-1][episodes] - (np.cumsum(lengths) - lengths)
-    return np.repeat(shift, lengths) + np.arange(lengths.sum())

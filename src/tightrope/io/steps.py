@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.base.dataset import Array, BoolArray, IntArray, steps_of
+from tightrope.base.arrays import steps_of
+from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.folder import Column, Folder, parts
 from tightrope.io import probabilities
 from tightrope.io.columns import Columns

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.base.arrays import steps_of
 from tightrope.base.checks import lent, numbers, read_only
-from tightrope.base.dataset import Array, BoolArray, IntArray, steps_of
+from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.errors import DataError, PolicyError
 from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tightrope.base.dataset import Array, BoolArray, IntArray, steps_of
+from tightrope.base.arrays import steps_of
+from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.models.tabular.blocks import LANES, blocks, lanes
 from tightrope.models.tabular.data import TabularData
 from tightrope.models.tabular.rollouts import Rollouts
