@@ -16,6 +16,7 @@ from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.policy import DeterministicControl
 from tightrope.base.problem import Problem
 from tightrope.base.records import Advice, Bound, Interval, Side
+from tightrope.base.threads import threads
 from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
@@ -324,16 +325,17 @@ def evaluate(
         confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress, engine, n_jobs
     )
     sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
-    with failing():
-        problem = _problem(dataset, policy, settings.behavior, max_step_ratio)
-        cases = cases_of(problem, sides, settings)
-    pairs = _pairs(problem, estimators, methods, model)
-    computed = compute(cases, pairs, about="value" if baseline is None else "gain")
-    # Unless bounds were asked for by name, a rule that was fixed before any reward was looked at says which to use.
-    question = _question(cases, model, strict=strict) if estimators is None and methods is None else None
-    judgement = judge(computed, question, threshold=threshold, strict=strict)
-    rehearsal = rehearse(cases, pairs, rehearsals) if rehearsals else ()
-    return replace(_assembled(computed, judgement, true_value), rehearsal=rehearsal)
+    with threads(settings.n_jobs):
+        with failing():
+            problem = _problem(dataset, policy, settings.behavior, max_step_ratio)
+            cases = cases_of(problem, sides, settings)
+        pairs = _pairs(problem, estimators, methods, model)
+        computed = compute(cases, pairs, about="value" if baseline is None else "gain")
+        # Unless bounds were asked for by name, a rule that was fixed before any reward was looked at says which to use.
+        question = _question(cases, model, strict=strict) if estimators is None and methods is None else None
+        judgement = judge(computed, question, threshold=threshold, strict=strict)
+        rehearsal = rehearse(cases, pairs, rehearsals) if rehearsals else ()
+        return replace(_assembled(computed, judgement, true_value), rehearsal=rehearsal)
 
 
 def _question(cases: Sequence[Case], model: str | Model, *, strict: bool = False) -> Question:
@@ -442,7 +444,7 @@ def _one(
         find_estimator(DEFAULT_ESTIMATOR if estimator is None else estimator, model=model),
         find_method(DEFAULT_METHOD if method is None else method),
     )
-    with failing():
+    with failing(), threads(settings.n_jobs):
         (case,) = cases_of(_problem(dataset, policy, settings.behavior, max_step_ratio), [side], settings)
         if estimator is None and method is None:
             return _question([case], model).bound(side)

@@ -9,12 +9,13 @@ import pytest
 
 import tightrope
 from tightrope.base.problem import Problem
+from tightrope.base.threads import cores, side_by_side
 from tightrope.bounds.rehearsal.bound import Rehearsed
 from tightrope.domains import small
 from tightrope.estimators import MB, PDWIS, WDR
 from tightrope.estimators.gain import gain
 from tightrope.functional.engines import replicate
-from tightrope.functional.engines.threads import Meter, cores, side_by_side
+from tightrope.functional.engines.threads import Meter
 from tightrope.functional.resampling import scheme
 
 WALKER = small("walker")

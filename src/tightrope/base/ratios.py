@@ -16,6 +16,7 @@ from tightrope.base.checks import check_log_probs, lent, numbers, read_only
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError, NoOverlapError, PolicyError, TightropeError
 from tightrope.base.policy import Policy, as_policy
+from tightrope.base.threads import side_by_side
 
 ASKED = 1 << 18  # steps that a policy is asked about at once, in memory or not: a network rounds as its batches are cut
 
@@ -43,8 +44,8 @@ class Ratios:
     def log_max(self) -> Array:
         """The largest log ratio at each time, (horizon,)."""
         largest = np.full(self.dataset.horizon, -np.inf)
-        for start, stop in self.dataset.chunks():
-            np.maximum(largest, self.log(start, stop).max(axis=0), out=largest)
+        for part in side_by_side(lambda chunk: self.log(*chunk).max(axis=0), self.dataset.chunks()):
+            np.maximum(largest, part, out=largest)
         return largest
 
 

@@ -13,6 +13,7 @@ from tightrope.base.errors import DataError, PolicyError
 from tightrope.base.policy import DiscretePolicy, GaussianPolicy
 from tightrope.base.problem import Problem
 from tightrope.base.records import Overlap, Summary
+from tightrope.base.threads import side_by_side
 from tightrope.base.warnings import Caution, caution
 
 FEW_EFFECTIVE = 10.0  # below this many effective episodes a bootstrap resamples almost the same few
@@ -42,12 +43,17 @@ def overlap(problem: Problem) -> Overlap:
         return _no_overlap(problem, error)
     sums, squares = np.zeros(data.horizon), np.zeros(data.horizon)
     final = np.empty(data.n_trajectories)
-    for start, stop in data.chunks():
-        logs = ratios.log(start, stop)
-        final[start:stop] = logs[:, -1]
-        relative = np.exp(logs - ratios.log_max)
-        sums += relative.sum(axis=0)
-        squares += np.square(relative).sum(axis=0)
+    largest = ratios.log_max
+
+    def part(chunk: tuple[int, int]) -> tuple[Array, Array]:
+        logs = ratios.log(*chunk)
+        final[slice(*chunk)] = logs[:, -1]
+        relative = np.exp(logs - largest)
+        return relative.sum(axis=0), np.square(relative).sum(axis=0)
+
+    for once, twice in side_by_side(part, data.chunks()):
+        sums += once
+        squares += twice
     mean, mean_error = _mean_ratio(final)
     result = Overlap(
         effective_sample_size=_floats(sums**2 / squares),

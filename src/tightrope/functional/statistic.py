@@ -21,6 +21,7 @@ from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import numbers
 from tightrope.base.dataset import Array
 from tightrope.base.errors import TightropeError
+from tightrope.base.threads import side_by_side
 
 COLUMN_BYTES = 2 << 20  # what one chunk of columns may take: small enough for the cache, and to be allocated cheaply
 KEPT_BYTES = 16 << 20  # columns up to this size are made once and kept, since several passes go over them
@@ -128,20 +129,25 @@ class SumStatistic:
 
     def chunks(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int, Array]]:
         """(start, stop, columns) for consecutive episodes, each within COLUMN_BYTES."""
+        for first, last in self.places(start, stop):
+            yield first, last, self._columns(first, last)
+
+    def places(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int]]:
+        """Where the chunks begin and end."""
         size = max(1, COLUMN_BYTES // (8 * self.n_columns))
         end = self.n_trajectories if stop is None else stop
-        fits = 8 * self.n_columns * self.n_trajectories <= KEPT_BYTES
         for first in range(start, end, size):
-            last = min(first + size, end)
-            yield first, last, self._kept[first:last] if fits else self.make_columns(first, last)
+            yield first, min(first + size, end)
+
+    def _columns(self, start: int, stop: int) -> Array:
+        fits = 8 * self.n_columns * self.n_trajectories <= KEPT_BYTES
+        return self._kept[start:stop] if fits else self.make_columns(start, stop)
 
     @cached_property
     def _kept(self) -> Array:
         """Every column."""
-        size = max(1, COLUMN_BYTES // (8 * self.n_columns))
         columns = np.empty((self.n_trajectories, self.n_columns))
-        for first in range(0, self.n_trajectories, size):
-            last = min(first + size, self.n_trajectories)
+        for first, last in self.places():
             columns[first:last] = self.make_columns(first, last)
         return columns
 
@@ -149,11 +155,15 @@ class SumStatistic:
     def summary(self) -> ColumnSummary:
         """Sums and sizes of all columns, from one pass."""
         sums, low, high = (np.zeros(self.n_columns) for _ in range(3))
-        for _, _, columns in self.chunks():
-            sums += columns.sum(axis=0)
-            np.minimum(low, columns.min(axis=0), out=low)
-            np.maximum(high, columns.max(axis=0), out=high)
+        for total, least, most in side_by_side(self._summary, self.places()):
+            sums += total
+            np.minimum(low, least, out=low)
+            np.maximum(high, most, out=high)
         return ColumnSummary(sums, low, high)
+
+    def _summary(self, place: tuple[int, int]) -> tuple[Array, Array, Array]:
+        columns = self._columns(*place)
+        return columns.sum(axis=0), columns.min(axis=0), columns.max(axis=0)
 
     @property
     def estimate(self) -> float:
@@ -171,7 +181,7 @@ class SumStatistic:
     @one_blas_thread
     def _influence(self) -> Array:
         slope = self.combine.gradient(self.summary.sums)
-        parts = [columns @ slope for _, _, columns in self.chunks()]
+        parts = list(side_by_side(lambda place: self._columns(*place) @ slope, self.places()))
         result: Array = self.n_trajectories * np.concatenate(parts)
         return result
 
@@ -183,7 +193,8 @@ class SumStatistic:
         are summed afresh.
         """
         total = self.summary.sums
-        result = np.concatenate([self.combine(total - columns) for _, _, columns in self.chunks()])
+        parts = side_by_side(lambda place: self.combine(total - self._columns(*place)), self.places())
+        result = np.concatenate(list(parts))
         for index in self._dominant():
             weights = np.ones(self.n_trajectories)
             weights[index] = 0.0

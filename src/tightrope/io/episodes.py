@@ -17,6 +17,10 @@ from tightrope.io.columns import Columns
 FLAGS = ("terminated", "truncated", "done", "last")
 
 
+class MissingStepError(DataError):
+    """An episode with a gap."""
+
+
 @dataclass(frozen=True, eq=False)
 class Episodes:
     """The rows of a table in order of episode and step."""
@@ -131,7 +135,7 @@ def _check_steps(episodes: Episodes, column: str) -> None:
             "each step, and give every episode its own name"
         )
     hint = "; steps count from 0" if wanted == 0 else ""
-    raise DataError(f"episode {episode}, step {wanted}, column {column!r}: this step is missing{hint}")
+    raise MissingStepError(f"episode {episode}, step {wanted}, column {column!r}: this step is missing{hint}")
 
 
 def without_last_rows(columns: Columns, episodes: Episodes) -> tuple[Episodes, IntArray]:

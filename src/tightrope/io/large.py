@@ -15,6 +15,7 @@ import numpy as np
 from tightrope.base.dataset import BoolArray
 from tightrope.base.errors import DataError
 from tightrope.base.folder import Folder
+from tightrope.base.threads import side_by_side
 from tightrope.io.aliases import ColumnMap
 from tightrope.io.columns import Columns
 from tightrope.io.episodes import FLAGS, is_one_step
@@ -44,17 +45,23 @@ class Large:
     def steps(self, eval_column: str | None, folder: Folder, progress: Progress | None) -> tuple[Steps, Columns]:
         """All steps, in files of the folder."""
         growing, names, done = Growing(folder), Names(), 0
-        columns = self.columns
-        whole = self._whole()
-        for table in whole:
-            logs = self._logs(table, whole, names)
-            piece = Steps.of(logs, eval_column)
-            columns = logs.columns
+        columns, whole = self.columns, self._whole()
+
+        def converted(table: Any) -> tuple[Steps, Columns] | tuple[DataError, Any]:
+            try:
+                logs = Logs.of(table, {}, self.columns.given, self.one_step)
+                return Steps.of(logs, eval_column), logs.columns
+            except DataError as error:
+                return error, table
+
+        for piece, columns in side_by_side(converted, whole):
+            if isinstance(piece, DataError):
+                raise self._explained(piece, columns, whole, names)
             if self.columns.name("episode") is None or self.one_step:
                 piece = replace(piece, episode_ids=piece.episode_ids + names.count)
             names.add(piece.episode_ids)
             growing.append(piece)
-            done += table.num_rows
+            done += columns.n_rows
             if progress is not None:
                 progress(done, self.rows)
         steps = growing.ordered()
@@ -118,19 +125,21 @@ class Large:
 
     # -- what is wrong with them -------------------------------------------------------------------------------
 
-    def _logs(self, table: Any, rest: Iterator[Any], names: Names) -> Logs:
-        """The episodes of a table; where their steps have gaps, look whether the others come elsewhere."""
-        try:
-            return Logs.of(table, {}, self.columns.given, self.one_step)
-        except DataError:
-            name = self.columns.name("episode")
-            if name is not None and not self.one_step:
-                ids = np.unique(Columns.of(table, {}, self.columns.given).raw(name))
-                for other in (names.sorted(), *(np.unique(np.asarray(later[name])) for later in rest)):
-                    again = np.intersect1d(ids, other)
-                    if len(again):
-                        raise self._scattered(again[0]) from None
-            raise
+    def _explained(self, error: DataError, table: Any, rest: Iterator[Any], names: Names) -> DataError:
+        """What is wrong with a piece; perhaps some rows of its episodes come elsewhere."""
+        name = self.columns.name("episode")
+        if (
+            name is None
+            or self.one_step
+            or ("the episode goes on" not in str(error) and "is missing" not in str(error))
+        ):
+            return error
+        ids = np.unique(np.asarray(table[name]))
+        for other in (names.sorted(), *(np.unique(np.asarray(later[name])) for later in rest)):
+            again = np.intersect1d(ids, other)
+            if len(again):
+                return self._scattered(again[0])
+        return error
 
     def _scattered(self, episode: Any) -> DataError:
         name, t = self.columns.name("episode"), self.columns.name("t")

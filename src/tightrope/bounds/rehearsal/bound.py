@@ -13,9 +13,9 @@ from tightrope.base.errors import BoundError
 from tightrope.base.policy import DiscretePolicy, TabularPolicy
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound, Side
+from tightrope.base.threads import side_by_side
 from tightrope.bounds.base import ProcessBound
 from tightrope.bounds.rehearsal.worlds import Steps, World, worlds
-from tightrope.functional.engines.threads import cores, side_by_side
 from tightrope.models import is_discrete
 from tightrope.models.tabular.model import following_states, numbered, policy_table
 
@@ -51,7 +51,7 @@ class Rehearsed(ProcessBound):
         def quantile(world: World) -> float:
             return float(np.sort(stage.pivots(world, self.n_rehearsals, seed, about))[rank - 1])
 
-        worst = max(side_by_side(quantile, worlds(stage.steps), self.n_jobs or cores()))
+        worst = max(side_by_side(quantile, worlds(stage.steps), self.n_jobs))
         value = estimate - worst * error if np.isfinite(worst) and error > 0 else -np.inf
         sign = stage.sign
         return Bound(

@@ -16,11 +16,12 @@ import numpy as np
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
+from tightrope.base.threads import cores
 from tightrope.functional.engines import cuda
 from tightrope.functional.engines.base import Engine, group_ranges
 from tightrope.functional.engines.replicates import Replicates
 from tightrope.functional.engines.sums import SLAB_BYTES, TILE_ROWS, Job, Precision, Squares, Totals, Walk
-from tightrope.functional.engines.threads import Meter, Progress, Threads, cores
+from tightrope.functional.engines.threads import Meter, Progress, Threads
 from tightrope.functional.resampling import WeightScheme, blocks_of
 from tightrope.functional.statistic import (
     ParallelStatistic,

@@ -1,52 +1,17 @@
-"""Our own threads: parts of one job side by side, each with BLAS held to one thread."""
+"""Threads as an engine, and how far they have come."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass
 from threading import Lock
 from typing import TypeVar
 
-from tightrope.base.blas import one_blas_thread
+from tightrope.base.threads import side_by_side
 from tightrope.functional.engines.base import Sums, tree_sum
 
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 Progress = Callable[[float], None]
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # only Linux says which
-        return os.cpu_count() or 1
-
-
-def side_by_side(call: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
-    """The results in the order of the items, from at most so many threads; the first error ends it.
-
-    Threads take NumPy's error settings along, which belong to the thread that set them.
-    """
-    if jobs == 1 or len(items) < 2:
-        yield from map(call, items)
-        return
-
-    @one_blas_thread
-    def alone(item: Item) -> Result:
-        return call(item)
-
-    with ThreadPoolExecutor(min(jobs, len(items))) as pool:
-        running = [pool.submit(copy_context().run, alone, item) for item in items]
-        try:
-            for future in running:
-                yield future.result()
-        finally:
-            for future in running:
-                future.cancel()
 
 
 @dataclass(frozen=True)
