@@ -18,7 +18,7 @@ from tightrope.base.folder import Folder
 from tightrope.base.threads import side_by_side
 from tightrope.io.aliases import ColumnMap
 from tightrope.io.columns import Columns
-from tightrope.io.episodes import FLAGS, is_one_step
+from tightrope.io.episodes import FLAGS, MissingStepError, is_one_step
 from tightrope.io.files import File, is_parquet, opened_parquet
 from tightrope.io.logs import Logs
 from tightrope.io.places import partition_kinds, partitioned, same_kind
@@ -128,11 +128,7 @@ class Large:
     def _explained(self, error: DataError, table: Any, rest: Iterator[Any], names: Names) -> DataError:
         """What is wrong with a piece; perhaps some rows of its episodes come elsewhere."""
         name = self.columns.name("episode")
-        if (
-            name is None
-            or self.one_step
-            or ("the episode goes on" not in str(error) and "is missing" not in str(error))
-        ):
+        if name is None or not isinstance(error, MissingStepError):
             return error
         ids = np.unique(np.asarray(table[name]))
         for other in (names.sorted(), *(np.unique(np.asarray(later[name])) for later in rest)):
