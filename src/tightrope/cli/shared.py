@@ -102,6 +102,16 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
         return
     from rich.progress import Progress as Bar
 
+    from tightrope.base.progress import watched
+
     with Bar(console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+        tasks: dict[str, TaskID] = {}
+
+        def show(name: str, share: float) -> None:
+            """Each kind of work has a bar of its own, from its beginning on."""
+            if name not in tasks:
+                tasks[name] = bar.add_task(name, total=1.0)
+            bar.update(tasks[name], completed=share)
+
+        with watched(show):
+            yield lambda share: show(what, share)

@@ -17,6 +17,7 @@ import numpy as np
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import TightropeError
 from tightrope.base.problem import Problem
+from tightrope.base.progress import part
 from tightrope.estimators.base import Anchor, Estimator
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.refit import Refitted, RefittedAtOnce
@@ -120,11 +121,13 @@ def cross_fitted(data: TrajectoryDataset, prepared: PreparedModel, folds: int) -
     fold = fold_of(data, folds)
     of_step = np.repeat(fold, data.lengths)
     q_values, state_values = np.empty(data.n_steps), np.empty(data.n_steps)
-    for k in np.unique(fold):
+    kinds = np.unique(fold)
+    for place, k in enumerate(kinds):
         others = (fold != k).astype(np.float64)
         if not others.any():  # a single identity: nothing else to fit on
             others = np.ones(len(fold))
-        q, v = prepared.control_variates(others, fold == k)
+        with part(place, len(kinds)):
+            q, v = prepared.control_variates(others, fold == k)
         q_values[of_step == k], state_values[of_step == k] = q[of_step == k], v[of_step == k]
     return q_values, state_values
 

@@ -26,12 +26,14 @@ from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.errors import DataError
 from tightrope.base.policy import Actor, PreparedActor, as_actor
 from tightrope.base.problem import Problem
+from tightrope.base.progress import tell
 from tightrope.models.rollouts.lanes import Anything, Bank, Starts, trajectory_key
 from tightrope.models.rollouts.stepping import Anchor, Dynamics, Stepper
 from tightrope.models.rollouts.transitions import Outcome, Transitions
 
 FIT_ROWS = 256  # replicates fitted together
 LANES = 16384  # roll-outs stepped together, replicates included: their arrays stay in cache
+ROLLING = "asking the policy, step by step of the model"
 BANK_BYTES = 16 << 20  # what the noise of one chunk of episodes may take
 REFITS = 32  # rows of weights from which diagnostics estimate how much a refit changes
 
@@ -145,6 +147,7 @@ class RolloutModel:
             return q, v
         every = np.arange(data.n_trajectories) if wanted is None else np.flatnonzero(wanted)
         for chunk in self._chunks(len(every), LANES // data.horizon):
+            tell(ROLLING, chunk.start / len(every))
             episodes = every[chunk]
             bank, steps = self._bank(episodes, np.zeros(len(episodes), dtype=np.int64)), data.steps_of(episodes)
             places = np.argsort(data.times[steps], kind="stable")
@@ -154,6 +157,7 @@ class RolloutModel:
             v[order] = self.stepper.returns(dynamics, bank, start)[0].mean(axis=1)
             start = Starts(start.states, start.times, banks, actions[order])
             q[order] = self.stepper.returns(dynamics, bank, start)[0].mean(axis=1)
+        tell(ROLLING, 1.0)
         return q, v
 
     def diagnostics(self) -> dict[str, float]:
