@@ -139,7 +139,7 @@ def test_a_list_and_a_pattern(table, tmp_path):
 
 def test_bounds_are_the_same_bits(table, tmp_path):
     options = {"reward_range": (-100, 0), "horizon": LOGS.horizon}
-    whole, pieces = both(cut(table, tmp_path / "logs", (400, 800)), **options)
+    whole, pieces = both(cut(table, tmp_path / "logs", (400, 800)), 300_000, **options)
     for estimator, method in (
         ("pdwis", "studentized"),
         ("wis", "bca"),
@@ -154,6 +154,30 @@ def test_bounds_are_the_same_bits(table, tmp_path):
             for logs in (whole, pieces)
         )  # fmt: skip
         assert one.value == other.value, (estimator, method)
+
+
+def test_what_needs_all_steps_says_how_much_memory_that_takes(table, tmp_path):
+    logs = tightrope.read(cut(table, tmp_path / "logs", ()), memory=4000, reward_range=(-100, 0))
+    for options in ({"estimator": "wdr"}, {"estimator": "tdr"}, {"estimator": "pdwis", "behavior": "tabular"}):
+        with pytest.raises(
+            tightrope.DataError, match=r"needs all steps in memory at once, about 0.00023 GB, and memory"
+        ):
+            tightrope.lower_bound(logs, WALKER.candidate, method="percentile", **options)
+    result = tightrope.evaluate(logs, WALKER.candidate, n_resamples=100)
+    assert {bound.estimator for bound in result.bounds} == {"is", "pdis", "wis", "pdwis"}
+    whole = tightrope.evaluate(
+        tightrope.read(tmp_path / "logs", reward_range=(-100, 0)), WALKER.candidate, n_resamples=100
+    )
+    found = {(bound.estimator, bound.method): bound.value for bound in whole.bounds}
+    assert all(found[bound.estimator, bound.method] == bound.value for bound in result.bounds)
+    assert result.overlap == whole.overlap
+    assert result.summary == whole.summary
+
+
+def test_times_of_any_steps():
+    for steps in (slice(0, 1), slice(17, 40), slice(1900, 1902), slice(0, 1902)):
+        np.testing.assert_array_equal(LOGS.times_at(steps), LOGS.times[steps])
+    np.testing.assert_array_equal(LOGS.times_of(3, 9), LOGS.times[LOGS.steps(3, 9)])
 
 
 def test_the_folder_goes_with_the_dataset(table, tmp_path):

@@ -231,8 +231,12 @@ class TrajectoryDataset:
     def times_of(self, start: int, stop: int) -> IntArray:
         """The time of each step of episodes start..stop within its episode."""
         first, lengths = self.offsets[start:stop] - self.offsets[start], self.lengths_of(start, stop)
-        times: IntArray = np.arange(int(lengths.sum())) - np.repeat(first, lengths)
-        return times
+        return np.asarray(np.arange(int(lengths.sum())) - np.repeat(first, lengths))
+
+    def times_at(self, steps: slice) -> IntArray:
+        """The time of each of these steps within its episode."""
+        place = np.arange(*steps.indices(self.n_steps))
+        return place - self.offsets[np.searchsorted(self.offsets, place, side="right") - 1]
 
     def ranges(self, size: int) -> Iterator[tuple[int, int]]:
         """Ranges of episodes that have about so many steps together."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tightrope.base.errors import DataError
 
 PART = 1 << 18  # rows that are looked at together where all would not fit
+STEP_BYTES = 120  # that models, and whatever looks at every action, keep for each step, about
 
 
 def parts(n: int, size: int = PART) -> Iterator[slice]:
@@ -26,10 +27,19 @@ def parts(n: int, size: int = PART) -> Iterator[slice]:
         yield slice(first, min(first + size, n))
 
 
+def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The values that occur, rising."""
+    known = np.unique(values[:0])
+    for part in parts(len(values)):
+        known = np.union1d(known, values[part])
+    return known
+
+
 class Folder:
     """Where arrays are kept as files, which the system pages in and out as it likes."""
 
-    def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, place: str | os.PathLike[str] | None = None, memory: int = 0) -> None:
+        self.memory = memory  # bytes that whoever uses these arrays may take
         try:
             self.path = Path(tempfile.mkdtemp(prefix="tightrope-", dir=place))
         except OSError as error:
@@ -96,11 +106,6 @@ class Column:
         for part in parts(len(old)):
             self.append(old[part].astype(dtype))
         path.unlink()
-
-
-def is_mapped(array: npt.NDArray[Any]) -> bool:
-    """Whether the array lies in a file."""
-    return mapping_of(array) is not None
 
 
 def mapping_of(array: Any) -> Any:

@@ -13,6 +13,7 @@ from tightrope.base.behavior import BehaviorModel, Fits
 from tightrope.base.checks import is_number
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError
+from tightrope.base.folder import STEP_BYTES
 from tightrope.base.policy import as_policy, resolved
 from tightrope.base.policy.combined import EXAMPLES
 from tightrope.base.ratios import Ratios, eval_log_probs, ratios
@@ -45,6 +46,16 @@ class Problem:
             few = self.dataset.times_of(0, min(EXAMPLES, self.dataset.n_trajectories))
             known = resolved(as_policy(self.policy), self.dataset.states, few)
             object.__setattr__(self, "policy", known)
+
+    def check_memory(self, what: str) -> None:
+        """Refuse what keeps numbers for each step where these would not fit into memory."""
+        folder, need = self.dataset.folder, STEP_BYTES * self.dataset.n_steps
+        if folder is not None and need > folder.memory:
+            raise DataError(
+                f"{what} needs all steps in memory at once, about {need / 1e9:.2g} GB, and memory is "
+                f"{folder.memory / 1e9:.2g} GB: allow more (read(memory=...), --memory), or use is, pdis, wis and "
+                "pdwis, whose memory does not grow with the steps"
+            )
 
     @cached_property
     def _kept(self) -> dict[Hashable, Any]:
@@ -82,6 +93,7 @@ class Problem:
     def fits(self) -> Fits:
         """The behaviour policy, to be fitted under any weights."""
         assert self.behavior is not None
+        self.check_memory("an estimate of the behaviour policy")
         return Fits(self.behavior.prepare(self.dataset))
 
     @cached_property

@@ -36,6 +36,7 @@ class Choices:
 
 def choices(problem: Problem, *, exact: bool) -> Choices:
     """What could have been done; ``exact`` refuses where no ceiling of the step ratio is known or declared."""
+    problem.check_memory("tdr")
     ratios = step_ratios(problem)
     result = _listed(problem, ratios) or _gaussian(problem, ratios)
     if problem.max_step_ratio is not None:

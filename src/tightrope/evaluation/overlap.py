@@ -10,6 +10,7 @@ import numpy.typing as npt
 from tightrope.base.checks import check_size, lent, numbers
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError, PolicyError
+from tightrope.base.folder import distinct, parts
 from tightrope.base.policy import DiscretePolicy, GaussianPolicy
 from tightrope.base.problem import Problem
 from tightrope.base.records import Overlap, Summary
@@ -209,21 +210,21 @@ def unlogged_mass(problem: Problem) -> float | None:
         return None
     if states.ndim != 1 or states.dtype.kind not in "iu" or actions.dtype.kind not in "iub":
         return None
-    known, place = np.unique(states, return_inverse=True)
+    known = distinct(states)
     first = _probs(problem, slice(0, 1))
     width = 0 if first is None else first.size
     if not width or width * len(known) > MOST_PAIRS:
         return None
-    listed = (actions >= 0) & (actions < width)  # of others the candidate's probability is 0
     seen = np.zeros((len(known), width), dtype=bool)
-    seen[place[listed], actions[listed].astype(np.int64)] = True
-    total, size = 0.0, max(1, MOST_NUMBERS // width)
-    for start in range(0, data.n_steps, size):
-        part = slice(start, start + size)
-        probs = _probs(problem, part)
+    for some in parts(data.n_steps):
+        listed = (actions[some] >= 0) & (actions[some] < width)  # of others the candidate's probability is 0
+        seen[np.searchsorted(known, states[some][listed]), actions[some][listed].astype(np.int64)] = True
+    total = 0.0
+    for some in parts(data.n_steps, max(1, MOST_NUMBERS // width)):
+        probs = _probs(problem, some)
         if probs is None:
             return None
-        total += float(probs[~seen[place[part]]].sum())
+        total += float(probs[~seen[np.searchsorted(known, states[some])]].sum())
     return total / data.n_steps
 
 
@@ -233,7 +234,7 @@ def _probs(problem: Problem, steps: slice) -> Array | None:
     if not isinstance(policy, DiscretePolicy) or data.states is None:
         return None
     try:
-        return numbers("probs", policy.probs(lent(data.states[steps]), lent(data.times[steps])))
+        return numbers("probs", policy.probs(lent(data.states[steps]), lent(data.times_at(steps))))
     except (PolicyError, MemoryError):  # a mixture with a part that cannot; more actions than fit into memory
         return None
 
@@ -285,4 +286,4 @@ def _kind(values: npt.NDArray[np.generic] | None) -> str:
     width = values.reshape(len(values), -1).shape[1]
     if values.dtype.kind == "f":
         return f"{width} number{'s' if width > 1 else ''}"
-    return f"{len(np.unique(values))} values" if width == 1 else f"{width} integers"
+    return f"{len(distinct(values.reshape(-1)))} values" if width == 1 else f"{width} integers"

@@ -149,7 +149,7 @@ def _contents(
     files, limit = parquet_files(source), allowed(memory)
     large = None if files is None else large_source(files, given, one_step, eval_column, limit)
     if large is not None:
-        folder = Folder(scratch)
+        folder = Folder(scratch, limit)
         steps, columns = large.steps(eval_column, folder, progress)
         return _Contents(steps, columns, large.one_step, tuple(columns.notes), folder)
     opened = open_source(source, given)

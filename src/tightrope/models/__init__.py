@@ -58,6 +58,7 @@ def check_model(chosen: Any) -> None:
 
 def prepared_model(chosen: str | Model, problem: Problem, anchor: str) -> PreparedModel:
     """The model prepared for these logs and this candidate; all estimators that use it share one."""
+    problem.check_memory("a model")
     key = ("prepared", model_key(chosen), anchor)
     return problem.once(key, lambda: (chosen, model(chosen, problem).prepare(problem, anchor=anchor)))[1]
 

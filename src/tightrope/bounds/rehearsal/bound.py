@@ -39,6 +39,7 @@ class Rehearsed(ProcessBound):
 
     def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
         """The bound on the candidate's value, or on its gain over the behaviour policy."""
+        problem.check_memory("rehearsal")
         stage = Stage.of(problem, side)
         rank = int(np.ceil(confidence * (self.n_rehearsals + 1) - 1e-9))
         if rank > self.n_rehearsals:
