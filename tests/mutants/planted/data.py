@@ -51,8 +51,8 @@ TOPIC = Topic(
         Mutant(
             "the largest ratio is that of the last chunk",
             "Ratios.log_max",
-            "np.maximum(largest, self.log(start, stop).max(axis=0), out=largest)",
-            "largest = self.log(start, stop).max(axis=0)",
+            "np.maximum(largest, part, out=largest)",
+            "largest = part",
             "test_cumulative_ratios_against_a_loop test_partition",
         ),
         Mutant(
@@ -64,32 +64,32 @@ TOPIC = Topic(
         ),
         Mutant(
             "missing behaviour probabilities are replaced by the candidate's own",
-            "read",
-            'behavior_logs = probabilities.log_probs(steps, "behavior", discrete, zero=False)',
-            'behavior_logs = probabilities.log_probs(steps, "behavior", discrete, zero=False)\n'
-            "if behavior_logs is None:\n"
-            "    behavior_logs = probabilities.eval_log_probs(steps, eval_column, discrete)",
+            "Steps.of",
+            'behavior = probabilities.log_probs(columns, "behavior", discrete, zero=False)',
+            'behavior = probabilities.log_probs(columns, "behavior", discrete, zero=False)\n'
+            "if behavior is None:\n"
+            "    behavior = probabilities.eval_log_probs(columns, eval_column, discrete)",
             "test_the_candidates_probabilities_do_not_stand_in_for_the_loggers",
         ),
         Mutant(
             "fresh actions of the candidate are scored instead of the logged ones",
-            "eval_log_probs",
-            "lent(dataset.actions)",
-            "as_policy(policy).sample(dataset.states, dataset.times, rng=np.random.default_rng(0))",
+            "base/ratios.py:_log_probs",
+            "lent(dataset.actions[steps])",
+            "policy.sample(dataset.states[steps], dataset.times[steps], rng=np.random.default_rng(0))",
             "test_enumeration test_policy_or_logged_column",
         ),
         Mutant(
             "the candidate is asked for its choice at time 0 at every step",
-            "eval_log_probs",
-            "dataset.times",
-            "np.zeros_like(dataset.times)",
+            "base/ratios.py:_log_probs",
+            "dataset.times_of(start, stop)",
+            "np.zeros_like(dataset.times_of(start, stop))",
             "test_enumeration",
         ),
         Mutant(
             "returns are not discounted",
-            "TrajectoryDataset.returns",
-            "self.rewards * self.discounts[self.times]",
-            "self.rewards",
+            "TrajectoryDataset.returns_of",
+            "self.rewards[self.steps(start, stop)] * self.discounts[self.times_of(start, stop)]",
+            "self.rewards[self.steps(start, stop)]",
             "test_returns_against_a_loop",
         ),
         Mutant(
@@ -150,22 +150,22 @@ TOPIC = Topic(
         ),
         Mutant(
             "rewards above the declared range pass",
-            "TrajectoryDataset._check_ranges",
-            "(self.rewards < low) | (self.rewards > high)",
-            "self.rewards < low",
+            "check_reward_range",
+            "(rewards[part] < low) | (rewards[part] > high)",
+            "rewards[part] < low",
             "test_declaration",
         ),
         Mutant(
             "returns below the declared range pass",
-            "TrajectoryDataset._check_ranges",
-            "(self.returns < low - slack) | (self.returns > high + slack)",
-            "self.returns > high + slack",
+            "check_return_range",
+            "(returns < low - slack) | (returns > high + slack)",
+            "returns > high + slack",
             "test_declaration",
         ),
         Mutant(
             "an action that the behaviour policy never takes passes",
             "check_log_probs",
-            "bad |= values == -np.inf",
+            "bad |= some == -np.inf",
             "pass",
             "test_behavior_log_prob_of_minus_infinity",
         ),

@@ -59,7 +59,7 @@ TOPIC = Topic(
         Mutant(
             "a done that does not say how passes for an end",
             "_check_incomplete",
-            "short & logs.ends('done')",
+            "short & contents.steps.unclear",
             "short & False",
             "test_lerobot",
         ),
@@ -200,8 +200,8 @@ TOPIC = Topic(
         Mutant(
             "a horizon in the metadata outranks the one that is given",
             "_settled",
-            "horizon is None and metadata.horizon is not None and not logs.one_step",
-            "metadata.horizon is not None and not logs.one_step",
+            "horizon is None and metadata.horizon is not None and not contents.one_step",
+            "metadata.horizon is not None and not contents.one_step",
             "test_what_is_given_outranks_the_metadata",
         ),
         Mutant(

@@ -65,8 +65,8 @@ TOPIC = Topic(
         Mutant(
             "a partition is given the shares of the first blocks",
             "Multinomial.shares",
-            "n, blocks.start, replicates.start",
-            "n, 0, replicates.start",
+            "blocks.start",
+            "0",
             "test_partitions_need_none_of_the_others",
         ),
         Mutant(
@@ -109,8 +109,8 @@ TOPIC = Topic(
         Mutant(
             "further replicates repeat the first ones",
             "draw_weights",
-            "seed=key, block=0, replicate=first)",
-            "seed=key, block=0, replicate=0)",
+            "chosen.fill(out, chosen.shares(n, blocks_of(n), replicates, seed=key), seed=key, block=0, replicate=first)",
+            "chosen.fill(out, chosen.shares(n, blocks_of(n), replicates, seed=key), seed=key, block=0, replicate=0)",
             "test_tiles_and_rows_agree",
         ),
         Mutant(
@@ -123,8 +123,8 @@ TOPIC = Topic(
         Mutant(
             "statistics that are no sums see the first tile's weights again and again",
             "_by_rows",
-            "block=0, replicate=rows.start)",
-            "block=0, replicate=0)",
+            "scheme.fill(weights, shares, seed=walk.seed, block=0, replicate=rows.start)",
+            "scheme.fill(weights, shares, seed=walk.seed, block=0, replicate=0)",
             "test_any_statistic",
         ),
         Mutant(
