@@ -34,6 +34,8 @@ from tightrope.base.policy import (
 )
 from tightrope.base.records import Advice, Bound, Interval
 from tightrope.base.warnings import Caution
+from tightrope.decisions.comparing import compare
+from tightrope.decisions.comparison import Comparison
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write
 from tightrope.report.evaluation import Evaluation
@@ -47,6 +49,7 @@ __all__ = [
     "BoundError",
     "CallablePolicy",
     "Caution",
+    "Comparison",
     "DataError",
     "DeterministicControl",
     "DeterministicPolicy",
@@ -68,6 +71,7 @@ __all__ = [
     "TrajectoryDataset",
     "UniformPolicy",
     "advise",
+    "compare",
     "draw_weights",
     "estimate",
     "evaluate",

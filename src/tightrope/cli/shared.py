@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from tightrope.cli.terminal import console, say
 
 if TYPE_CHECKING:
+    from tightrope.base.beside import Provenance
     from tightrope.functional.engines import Progress
     from tightrope.report.evaluation import Evaluation
 
@@ -83,3 +85,19 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
     with Bar(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(task, completed=share)
+
+
+def origin(known: Provenance | None, logs: list[str], policy: str, policy_sha256: str = "") -> Provenance:
+    """Where numbers come from: the command as it was typed, the file that it read, the day, and the policy in words."""
+    import shlex
+    from dataclasses import replace
+    from datetime import date
+
+    from tightrope.base.errors import visible
+    from tightrope.evaluation.provenance import with_origin
+
+    assert known is not None
+    command = shlex.join(["tightrope", *sys.argv[1:]])
+    source = Path(logs[0]) if len(logs) == 1 else Path(", ".join(logs))
+    whole = with_origin(known, command, source, date.today().isoformat())
+    return replace(whole, policy=visible(policy), policy_sha256=policy_sha256)

@@ -1,0 +1,102 @@
+"""The answers of decisions in words: each claims no more than its bounds do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tightrope.base.records import Bound, Verdict
+from tightrope.base.rounding import outward
+from tightrope.decisions.comparison import Comparison, Standing
+from tightrope.evaluation.needed import prospect
+from tightrope.evaluation.verdict import more_logs
+
+MORE = "More logs, or logs of a policy closer to the candidates, would narrow the bounds."
+
+
+def verdict(result: Comparison, tops: Sequence[float]) -> Verdict:
+    """Whether some candidate is better than the baseline; ``tops`` are upper bounds on the gains of those judged.
+
+    "Yes" rests on answers that hold for all candidates together. "No" says that none is better: that is wrong only if
+    one is, and its own upper bound would have to err, so each upper bound has the whole level. Each of the two answers
+    is wrong with probability at most 1 − confidence.
+    """
+    judged = [one for one in result.standings if one.gain is not None]
+    if not judged:
+        reasons = "; ".join(f"{one.name}: {one.why}" for one in result.standings)
+        return Verdict("broken", "These logs cannot answer", f"No candidate can be judged. {reasons}.", 0.0, "gain")
+    better = [one for one in judged if one.better]
+    level = f"{100 * result.confidence:.6g}%"
+    if better:
+        chosen = next((one for one in better if one.name == result.chosen), better[0])
+        head = f"Yes, at {level}: {chosen.name} is better than {result.baseline} ({result.guarantee})"
+        return Verdict("yes", head, f"{_chosen(result, chosen)} {_rest(result, better, chosen)}", 0.0, "gain")
+    count = len(result.standings)
+    which = f"{judged[0].name}" if count == 1 else f"any of the {count} candidates"
+    if len(judged) == count and all(top <= 0 for top in tops):
+        none = f"{judged[0].name} is not" if count == 1 else f"none of the {count} candidates is"
+        head = f"No, at {level}: {none} better than {result.baseline} ({result.guarantee})"
+        return Verdict("no", head, _rest(result, better, None), 0.0, "gain")
+    chosen = next(one for one in judged if one.name == result.chosen)
+    head = f"Cannot tell whether {which} is better than {result.baseline}"
+    text = f"{_chosen(result, chosen)} {_rest(result, better, chosen)}"
+    return Verdict("cannot tell", head, text, 0.0, "gain", _more(judged))
+
+
+def _more(judged: Sequence[Standing]) -> str:
+    """How many more episodes would show the candidate better that needs the fewest."""
+    needs = {}
+    for one in judged:
+        view = prospect(one.gain, 0.0) if one.gain is not None else None
+        if view is not None and view.distance > 0 and one.gain is not None:
+            needs[one.name] = (view.needed().total, one.gain)
+    if not needs:
+        return MORE
+    name = min(needs, key=lambda name: needs[name][0])
+    return f"Soonest for {name}: {more_logs([needs[name][1]], 0.0, ways=MORE)}"
+
+
+def _chosen(result: Comparison, one: Standing) -> str:
+    """What the bounds say of the candidate that stands first, and that choosing it is allowed for."""
+    assert one.value is not None
+    assert one.gain is not None
+    many = len(result.standings) > 1
+    who = f"The value of {one.name}, chosen among {len(result.standings)}," if many else f"The value of {one.name}"
+    allowed = " That allows for the choice." if many else ""
+    over = (
+        "" if result.baseline_value is not None else f"; its gain over {result.baseline} is at least {number(one.gain)}"
+    )
+    return f"{who} is at least {number(one.value)}{over}.{allowed}"
+
+
+def _rest(result: Comparison, better: Sequence[Standing], chosen: Standing | None) -> str:
+    """Who else is better, who may be the best, and who cannot be judged."""
+    also = [one.name for one in better if one is not chosen]
+    sentences = [f"Also better: {', '.join(also)}."] if also else []
+    best = [one.name for one in result.standings if one.may_be_best and not one.why]
+    if len(result.standings) > 1:
+        if len(best) == 1:
+            sentences.append(f"{best[0]} is the best of them.")
+        else:
+            sentences.append(f"May still be the best: {', '.join(best)}.")
+    unknown = [one.name for one in result.standings if one.why]
+    if unknown:
+        sentences.append(f"Cannot be judged on these logs: {', '.join(unknown)}.")
+    return " ".join([*sentences, _promise(result)])
+
+
+def _promise(result: Comparison) -> str:
+    error = f"{1 - result.confidence:.4g}"
+    if result.guarantee == "exact":
+        return (
+            f"Each kind of answer is exact: it is wrong with probability at most {error} at any number of episodes, if "
+            "what was declared is true."
+        )
+    return (
+        f"Each kind of answer is approximate: its error rate tends to {error} as the logs grow, with no promise at "
+        f"{result.n_trajectories:,} episodes."
+    )
+
+
+def number(bound: Bound) -> str:
+    """A bound that is not said to be better than it is."""
+    return f"{outward(bound.value, bound.side, 5):.5g}"
