@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,6 +36,9 @@ from tightrope.cli.policies import named_policy
 from tightrope.cli.reading import kept, load
 from tightrope.cli.shared import NO_ANSWER, VERDICTS, errors, origin, progress_bar
 from tightrope.cli.terminal import console, say
+
+if TYPE_CHECKING:
+    from tightrope.base.dataset import TrajectoryDataset
 
 
 def compare(
@@ -104,21 +109,12 @@ def compare(
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         named = _named(policy)
 
-        def found(spec: str) -> Any:
-            from tightrope.adapters.load import is_column
-            from tightrope.decisions.contenders import Logged
-
-            if is_column(spec):
-                again = load(source, spec, *words)
-                assert again.eval_log_probs is not None
-                return Logged(again.eval_log_probs)
-            return named_policy(spec, None, None, None, None, False)
-
+        finder = partial(_found, partial(load, source), words)
         with progress_bar("resampling") as progress:
             result = tightrope.compare(
                 dataset,
-                {name: found(spec) for name, spec in named.items()},
-                baseline=_baseline(baseline, named, found),
+                {name: finder(spec) for name, spec in named.items()},
+                baseline=_baseline(baseline, named, finder),
                 strict=strict,
                 confidence=confidence,
                 n_resamples=n_resamples,
@@ -143,6 +139,18 @@ def compare(
         raise typer.Exit(NO_ANSWER)
 
 
+def _found(read: Callable[..., TrajectoryDataset], words: tuple[Any, ...], spec: str) -> Any:
+    """The policy that the words name, or the column of the logs that holds its probabilities."""
+    from tightrope.adapters.load import is_column
+    from tightrope.decisions.contenders import Logged
+
+    if not is_column(spec):
+        return named_policy(spec, None, None, None, None, False)
+    log_probs = read(spec, *words).eval_log_probs
+    assert log_probs is not None
+    return Logged(log_probs)
+
+
 def _named(policies: list[str]) -> dict[str, str]:
     """The policies by their names: NAME=POLICY, or the policy's own words."""
     from tightrope.base.errors import DataError
@@ -157,10 +165,10 @@ def _named(policies: list[str]) -> dict[str, str]:
     return named
 
 
-def _baseline(text: str, named: dict[str, str], found: Any) -> Any:
+def _baseline(text: str, named: dict[str, str], finder: Callable[[str], Any]) -> Any:
     """A word that compare knows, a number, or a policy of its own."""
     from tightrope.base.checks import reads_as_number
 
     if text == "behavior" or text in named:
         return text
-    return float(text) if reads_as_number(text) else found(text)
+    return float(text) if reads_as_number(text) else finder(text)
