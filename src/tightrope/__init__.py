@@ -36,6 +36,8 @@ from tightrope.base.records import Advice, Bound, Interval
 from tightrope.base.warnings import Caution
 from tightrope.decisions.comparing import compare
 from tightrope.decisions.comparison import Comparison
+from tightrope.decisions.planning import plan
+from tightrope.decisions.plans import Plan
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write
 from tightrope.report.evaluation import Evaluation
@@ -60,6 +62,7 @@ __all__ = [
     "MixturePolicy",
     "Multinomial",
     "NoOverlapError",
+    "Plan",
     "Poisson",
     "Policy",
     "PolicyError",
@@ -79,6 +82,7 @@ __all__ = [
     "interval",
     "log_episodes",
     "lower_bound",
+    "plan",
     "read",
     "softened",
     "statistic",

@@ -11,6 +11,7 @@ from tightrope.cli.compare import compare
 from tightrope.cli.domains import demo, truth
 from tightrope.cli.log import log
 from tightrope.cli.logs import evaluate, inspect
+from tightrope.cli.plan import plan
 from tightrope.cli.shared import BAD_INPUT, EXITS, GATE, NO_ANSWER
 from tightrope.cli.studies import coverage, reproduce
 from tightrope.cli.terminal import Commands, say
@@ -22,7 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (evaluate, compare, inspect, log, demo, coverage, reproduce, truth):
+for command in (evaluate, compare, plan, inspect, log, demo, coverage, reproduce, truth):
     app.command(epilog=GATE if command in (evaluate, compare) else EXITS)(command)
 
 

@@ -6,11 +6,12 @@ import hashlib
 
 from tightrope.base.errors import visible
 from tightrope.decisions.comparison import Comparison
-from tightrope.decisions.tables import comparison_rows
+from tightrope.decisions.plans import Plan
+from tightrope.decisions.tables import LOGGING, STEPS, comparison_rows, logging_rows, step_rows
 from tightrope.report import svg
 from tightrope.report.forest import Row, drawn, mark
 from tightrope.report.html import SYMBOLS, rendered
-from tightrope.report.scale import around
+from tightrope.report.scale import Scale, around, short
 
 
 def comparison_page(result: Comparison, title: str = "") -> str:
@@ -46,3 +47,34 @@ def forest(result: Comparison, key: str) -> str:
         f"{svg.say(chosen.value)}, estimate {svg.say(chosen.estimate)}. All numbers stand in the table below.",
     )
     return drawn(key, words, rows, axis, lambda bottom: [mark(axis, 0.0, bottom, "behavior")], "gain")
+
+
+def plan_page(result: Plan, title: str = "") -> str:
+    """The answer, a curve of its chance, and what other logs would give."""
+    from markupsafe import Markup
+
+    key = f"t{hashlib.sha256(result.to_json().encode()).hexdigest()[:8]}"
+    tables: list[tuple[str, tuple[str, ...], list[list[str]]]] = []
+    if result.kind in ("yes", "no"):
+        tables.append((f"How likely the answer is {result.kind}", STEPS, step_rows(result)))
+    if result.logging:
+        tables.append(("New logs, with the candidate acting at a share of the steps", LOGGING, logging_rows(result)))
+    context = {
+        "result": result,
+        "title": visible(title),
+        "key": key,
+        "tables": tables,
+        "tone": {"settled": "yes", "broken": "broken"}.get(result.kind, "cannot-tell"),
+        "curve": Markup(chances(result, f"{key}-chance")) if tables and len(result.steps) > 1 else "",
+    }
+    return rendered("plan.html.j2", context)
+
+
+def chances(result: Plan, key: str) -> str:
+    """The chance of the answer over the number of episodes, with the promised one as a line."""
+    points = [(step.episodes, step.chance) for step in result.steps]
+    x = Scale(points[0][0], points[-1][0], log=True)
+    words = f"At {short(result.episodes)} episodes it is {result.chance:.0%}. All numbers stand in the table below."
+    marks = [(result.chance, "limit")]
+    names = ("episodes in all (logarithmic)", "chance")
+    return svg.chart(key, f"The chance of a {result.kind}", words, points, x, Scale(0.0, 1.0), names=names, marks=marks)

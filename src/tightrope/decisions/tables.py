@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from rich.console import Group, RenderableType
 
 from tightrope.base.rounding import outward
 from tightrope.decisions.comparison import Comparison
+from tightrope.decisions.plans import Plan
+from tightrope.evaluation.needed import rounded
 from tightrope.report.answer import STYLES, text
 from tightrope.report.rows import Rows
 
@@ -40,4 +44,58 @@ def comparison_table(result: Comparison) -> Group:
     parts += [text(""), text(caption, style="italic")]
     parts.append(Rows(HEADER, comparison_rows(result), NUMBERS, names=1, style="bold green"))
     parts += [text(f"{one.name}: {one.why}", style="yellow") for one in result.standings if one.why]
+    return Group(*parts)
+
+
+def step_rows(plan: Plan) -> list[list[str]]:
+    """Numbers of episodes, and what each is expected to give; the planned one has a mark."""
+    return [
+        [
+            "▶" if round(plan.episodes if plan.episodes < math.inf else 0) == step.episodes else "",
+            f"{step.episodes:,.0f}",
+            f"{step.bound:.4g}",
+            f"{step.chance:.0%}",
+            f"{step.chance_at_all:.0%}",
+        ]
+        for step in plan.steps
+    ]
+
+
+def logging_rows(plan: Plan) -> list[list[str]]:
+    """Shares of the candidate in new logs; the soonest that is allowed has a mark."""
+    return [
+        [
+            "▶" if one is plan.soonest else "",
+            f"{one.share:.0%}",
+            "unknown" if one.episodes is None else rounded(one.episodes),
+            f"{one.loss + 0.0:.3g}",
+            f"{outward(one.most_loss, 'upper', 3) + 0.0:.3g}",
+            "unknown" if one.episodes is None else f"{one.episodes * max(0.0, one.loss):.3g}",
+            "yes" if one.allowed else "no",
+        ]
+        for one in plan.logging
+    ]
+
+
+STEPS = ("", "episodes in all", "expected bound", "chance as it looks", "chance at all")
+LOGGING = ("", "candidate's share", "new episodes", "loss of one", "at most", "loss of all", "allowed")
+
+
+def plan_table(plan: Plan) -> Group:
+    """The answer, what so many episodes would give, and what other logs would."""
+    style = {"settled": "bold green", "broken": "bold red"}.get(plan.kind, "bold yellow")
+    parts: list[RenderableType] = [text(plan.headline, style=style), text(plan.text)]
+    if plan.kind in ("yes", "no"):
+        title = (
+            f"How likely the answer is {plan.kind} at so many episodes, if the candidate is as it looks now, and at all"
+        )
+        if plan.effect is not None:
+            title = (
+                f"How likely the answer is yes if the candidate is better by {plan.effect:.4g}, and by these logs alone"
+            )
+        parts += [text(""), text(title, style="italic")]
+        parts.append(Rows(STEPS, step_rows(plan), STEPS[1:], names=1, style="bold green"))
+    if plan.logging:
+        parts.append(text("New logs, with the candidate acting at a share of the steps", style="italic"))
+        parts.append(Rows(LOGGING, logging_rows(plan), LOGGING[1:-1], names=1, style="bold green"))
     return Group(*parts)

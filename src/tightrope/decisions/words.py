@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tightrope.base.records import Bound, Verdict
 from tightrope.base.rounding import outward
 from tightrope.decisions.comparison import Comparison, Standing
-from tightrope.evaluation.needed import prospect
+from tightrope.decisions.plans import Plan
+from tightrope.evaluation.needed import MOST, NORMAL, prospect, rounded
 from tightrope.evaluation.verdict import more_logs
 
 MORE = "More logs, or logs of a policy closer to the candidates, would narrow the bounds."
@@ -100,3 +103,85 @@ def _promise(result: Comparison) -> str:
 def number(bound: Bound) -> str:
     """A bound that is not said to be better than it is."""
     return f"{outward(bound.value, bound.side, 5):.5g}"
+
+
+def plan_words(plan: Plan) -> Plan:
+    """The plan with its answer in words."""
+    if plan.kind == "broken":
+        text = plan.verdict.text if plan.verdict is not None else ""
+        return replace(plan, headline="These logs cannot say how many episodes are needed", text=text)
+    if plan.kind == "settled":
+        assert plan.verdict is not None
+        return replace(plan, headline=f"These logs settle it already. {plan.verdict.headline}", text=plan.verdict.text)
+    text = " ".join(part for part in (_range(plan), _soonest(plan), LOOK) if part)
+    return replace(plan, headline=_headline(plan), text=text)
+
+
+LOOK = (
+    "Decide on the number beforehand: judging again and again while episodes arrive, until the answer is yes, errs "
+    "more often than it says."
+)
+
+
+def _headline(plan: Plan) -> str:
+    whose = "its gain over the policy that made the logs" if plan.about == "gain" else "its value"
+    if plan.effect is not None:
+        more = f" by {plan.effect:.4g}" if plan.about == "gain" else f" than {plan.threshold:.5g} by {plan.effect:.4g}"
+        return (
+            f"About {_count(plan.episodes)} episodes in all ({_count(plan.least)} to {_count(plan.most)}) would show a "
+            f"candidate that is better{more}, at a chance of {plan.chance:.0%}"
+        )
+    if plan.kind == "no":
+        return (
+            f"As it looks now, no number of episodes would show that the candidate is better: {whose} is estimated at "
+            f"{plan.bound.estimate if plan.bound else math.nan:.4g}, not above {plan.threshold:.5g}"
+        )
+    return (
+        f"About {_count(plan.episodes - plan.n_trajectories)} more episodes like these ({_between(plan)}) would settle "
+        f"it with a yes, at a chance of {plan.chance:.0%}"
+    )
+
+
+def _between(plan: Plan) -> str:
+    least, most = (max(0.0, one - plan.n_trajectories) for one in (plan.least, plan.most))
+    if most >= MOST:
+        return f"{f'at least {_count(least)}, and ' if least else ''}perhaps no number would do"
+    return f"{_count(least)} to {_count(most)}" if least else f"up to {_count(most)}"
+
+
+def _count(episodes: float) -> str:
+    return rounded(episodes) if episodes < MOST else "more than a billion"
+
+
+def _range(plan: Plan) -> str:
+    """Where the range comes from, and how likely the candidate is better at all."""
+    bound = plan.bound
+    assert bound is not None
+    if plan.effect is not None:
+        return "The range is that of how much the values of episodes spread, as far as these logs show it (80%)."
+    assert bound.standard_error is not None
+    better = NORMAL.cdf((bound.estimate - plan.threshold) / bound.standard_error)
+    odds = f"Judging by these logs alone, the chance that the candidate is better at all is {better:.0%}."
+    if plan.kind == "no":
+        more = _count(plan.episodes - plan.n_trajectories)
+        return f"About {more} more episodes like these ({_between(plan)}) would settle it with a no. {odds}"
+    return (
+        f"That is for the candidate as it looks now; the range (80%) is for what else it may be, judging by "
+        f"{plan.n_trajectories:,} episodes. {odds} To plan for the least gain worth having, say it: effect."
+    )
+
+
+def _soonest(plan: Plan) -> str:
+    """Which new logs would settle it with the fewest episodes."""
+    best, today = plan.soonest, next((one for one in plan.logging if one.share == 0), None)
+    if best is None or today is None or best.episodes is None or today.episodes is None:
+        return f"Of other logs nothing is known: {plan.no_logging}." if plan.no_logging else ""
+    within = "" if plan.risk is None else f" within a risk of {plan.risk:.4g} an episode"
+    if best.share == 0:
+        return f"No mixture with the candidate settles it sooner{within}."
+    price = "gains" if best.loss < 0 else "loses"
+    return (
+        f"Soonest{within}: new logs in which the candidate acts in {best.share:.0%} of the steps, about "
+        f"{_count(best.episodes)} episodes instead of {_count(today.episodes)} new ones like these. An episode of them "
+        f"{price} about {abs(best.loss):.3g} against today's policy, and loses at most {best.most_loss:.3g}."
+    )
