@@ -82,7 +82,7 @@ def test_evidence_against_what_is_true_averages_to_at_most_one():
                 TrajectoryValues((rng.random(30) < 0.3).astype(float), 0.0, 1.0, None), 0.3, delta=0.05, seed=k
             )
         )
-        for k in range(1500)
+        for k in range(600)
     ]
     assert 0.6 < np.mean(wealth) < 1 + 4 * np.std(wealth) / np.sqrt(len(wealth))
     assert np.mean(np.array(wealth) >= 20) < 0.05

@@ -53,14 +53,23 @@ class Ends(NamedTuple):
         return self.low.less(other.high, other.low.estimate)
 
 
-def share(n: int, about: About) -> float:
-    """The share of the error rate that is used: from few episodes approximations err more often than they say."""
-    return OF_FEW[about].share if n < FEWEST else 1.0
+FEWEST_TOGETHER, TOGETHER = 2 * FEWEST, 0.6
 
 
-def enough(candidates: int, n: int, settings: Settings) -> int:
+def share(n: int, about: About, count: int) -> float:
+    """The share of the error rate that is used for so many bounds: from few episodes approximations err too often.
+
+    Bounds that hold together lie further out in the tail than one alone, so they need more episodes to be near their
+    level: docs/decisions.md has the numbers.
+    """
+    if n < FEWEST:
+        return OF_FEW[about].share
+    return TOGETHER if n < FEWEST_TOGETHER and count > 1 else 1.0
+
+
+def enough(count: int, n: int, settings: Settings) -> int:
     """Replicates that leave every pair of candidates a place in the tail."""
-    return math.ceil(candidates * (candidates - 1) / ((1 - settings.confidence) * share(n, "gain")))
+    return math.ceil(count * (count - 1) / ((1 - settings.confidence) * share(n, "gain", count)))
 
 
 def approximate(contenders: Sequence[Contender], baseline: Baseline, settings: Settings) -> Findings:
@@ -69,7 +78,7 @@ def approximate(contenders: Sequence[Contender], baseline: Baseline, settings: S
     *own, base = _resampled(contenders, baseline, data, settings)
     about: About = "value" if baseline.number is not None else "gain"
     by_value, by_gain, by_pair = (
-        (1 - settings.confidence) * share(data.n_trajectories, key) for key in ("value", about, "gain")
+        (1 - settings.confidence) * share(data.n_trajectories, key, len(own)) for key in ("value", about, "gain")
     )
     behavior = contenders[0].problem.behavior
     lows = [one.low for one in own]

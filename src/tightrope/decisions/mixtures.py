@@ -131,6 +131,8 @@ def _changes(mixtures: Sequence[Mixture], settings: Settings) -> list[tuple[floa
         seed=settings.seed,
         n_jobs=settings.n_jobs,
     )
-    lower = band(np.column_stack([one.values for one in drawn]), (1 - settings.confidence) * error_share(n, "gain"))
+    lower = band(
+        np.column_stack([one.values for one in drawn]), (1 - settings.confidence) * error_share(n, "gain", len(drawn))
+    )
     changes = iter((one.estimate, float(bound)) for one, bound in zip(drawn, lower, strict=True))
     return [next(changes) if one.share > 0 else (0.0, 0.0) for one in mixtures]

@@ -123,7 +123,7 @@ def _planned(
     )  # fmt: skip
     if bound is None or view is None:
         return empty
-    need = view.needed(chance) if effect is None else _by_effect(view, effect, chance, bound, problem)
+    need = view.needed(chance) if effect is None else by_effect(view, chance, bound, problem)
     settled = result.verdict.kind in ("yes", "no") and effect is None
     return replace(
         empty,
@@ -140,7 +140,7 @@ def _view(bound: Bound, threshold: float, effect: float | None) -> Prospect | No
     return view if view is None or effect is None else replace(view, distance=effect)
 
 
-def _by_effect(view: Prospect, effect: float, chance: float, bound: Bound, problem: Problem) -> Needed:
+def by_effect(view: Prospect, chance: float, bound: Bound, problem: Problem) -> Needed:
     """The number for a declared distance: only the spread of the values is uncertain, and resampling shows how much."""
     estimator = find_estimator(bound.estimator.partition("+")[0]).anchored("low")
     influence = (gain(estimator) if bound.about == "gain" else estimator)(problem).influence()
@@ -148,7 +148,7 @@ def _by_effect(view: Prospect, effect: float, chance: float, bound: Bound, probl
     share = weights / weights.sum(axis=1, keepdims=True)
     spreads = share @ np.square(influence) - np.square(share @ influence)
     ends = np.quantile(spreads, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) / np.square(influence).mean()
-    total = view.total(effect, chance)
+    total = view.total(view.distance, chance)
     return Needed(total, total * float(ends[0]), total * float(ends[1]))
 
 

@@ -29,7 +29,15 @@ from tightrope.studies.pages.sections import with_section
 
 HEAD = "# Decisions, measured\n"
 CANDIDATES, FEW, DELTA, RESAMPLES = 20, 5, 0.05, 2000
-CELLS = (("clinic", 50), ("bonus", 30), ("bonus", 50), ("decline", 200), ("walker", 50), ("rare", 200))
+CELLS = (
+    ("clinic", 50),
+    ("clinic", 100),
+    ("bonus", 30),
+    ("bonus", 100),
+    ("decline", 200),
+    ("walker", 100),
+    ("rare", 200),
+)
 WHOLE = (("clinic", 100), ("bonus", 100))
 APART = 0.4  # how far candidates may lie from the behaviour policy
 
@@ -76,14 +84,16 @@ def errors_of(problem: SmallProblem, policies: list[TabularPolicy], n: int, seed
     weights = _mean_returns(data.returns, seed)
     estimates = np.array([one.estimate for one in drawn])
     gains, truth, first = values - weights[:, None], problem.behavior_value, int(estimates.argmax())
-    by_gain, by_value = (DELTA * share(n, about) for about in ("gain", "value"))
-    alone = np.array([lowest(column, rank(by_gain, RESAMPLES)) for column in gains.T])
+    by_gain, by_value, gain_alone, value_alone = (
+        DELTA * share(n, about, count) for count in (len(policies), 1) for about in ("gain", "value")
+    )
+    alone = np.array([lowest(column, rank(gain_alone, RESAMPLES)) for column in gains.T])
     together = band(values, by_value)
     return {
         "any": bool((alone > 0).any()),
         "best": bool(alone[first] > 0),
         "ours": bool(surely_above(gains, by_gain).any()),
-        "winner": bool(lowest(values[:, first], rank(by_value, RESAMPLES)) > truth),
+        "winner": bool(lowest(values[:, first], rank(value_alone, RESAMPLES)) > truth),
         "corrected": bool(together[int(together.argmax())] > truth),
     }
 
