@@ -126,7 +126,7 @@ def test_the_cost_of_logging_is_bounded_and_the_risk_kept():
     free = tightrope.plan(clinic(300), CLINIC.behavior, better_than=0.5, **options)
     assert [one.share for one in free.logging] == [0.0, 0.1, 0.25, 0.5, 0.75, 1.0]
     assert all(abs(one.loss) < 0.02 for one in free.logging)  # the candidate is today's policy
-    worse = tightrope.MixturePolicy([CLINIC.behavior, tightrope.TabularPolicy(np.tile([0.5, 0.5], (5, 1)))], [0.3, 0.7])
+    worse = tightrope.TabularPolicy([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9], [0.9, 0.1], [0.5, 0.5]])
     bold = tightrope.plan(clinic(300), worse, better_than=0.2, **options)
     shy = tightrope.plan(clinic(300), worse, better_than=0.2, risk=0.0, **options)
     losses = [one.most_loss for one in bold.logging]

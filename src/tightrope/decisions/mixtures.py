@@ -114,7 +114,7 @@ def loggings(
         if deviation is not None and deviations[0]:
             episodes = view.total(view.distance, chance) * (deviation / deviations[0]) ** 2
         allowed = risk is None or -lower <= risk
-        result.append(Logging(mixture.share, episodes, -estimate, -lower, allowed))
+        result.append(Logging(mixture.share, episodes, 0.0 - estimate, 0.0 - lower, allowed))
     return tuple(result)
 
 

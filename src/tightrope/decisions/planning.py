@@ -74,8 +74,8 @@ def plan(
     number = None if better_than == "behavior" else float(better_than)
     keywords: dict[str, Any] = {"strict": strict, "confidence": confidence, "n_resamples": n_resamples, "seed": seed}
     keywords |= {"behavior": behavior, "max_step_ratio": max_step_ratio, "n_jobs": n_jobs}
-    asked: dict[str, Any] = {"baseline": "behavior"} if number is None else {"threshold": number}
-    result = evaluate(dataset, policy, **asked, **keywords, progress=progress)
+    question: dict[str, Any] = {"baseline": "behavior"} if number is None else {"threshold": number}
+    result = evaluate(dataset, policy, **question, **keywords, progress=progress)
     settings = Settings(confidence, n_resamples, seed, behavior=behavior, n_jobs=n_jobs)
     with failing():
         problem = problem_of(dataset, policy, behavior, max_step_ratio)

@@ -18,11 +18,12 @@ from tightrope.base.problem import Problem
 from tightrope.bounds.base import lowest, rank
 from tightrope.decisions.approximate import share
 from tightrope.decisions.comparing import compare
+from tightrope.decisions.comparison import Standing
 from tightrope.decisions.family import band, surely_above
 from tightrope.domains import SmallProblem, small
 from tightrope.estimators import TDR
 from tightrope.functional.engines import replicate
-from tightrope.functional.resampling import Multinomial
+from tightrope.functional.resampling import Multinomial, draw_weights
 from tightrope.io.write import write_text
 from tightrope.studies.pages.comparing import TITLE, render
 from tightrope.studies.pages.sections import with_section
@@ -81,9 +82,9 @@ def errors_of(problem: SmallProblem, policies: list[TabularPolicy], n: int, seed
     statistics = [TDR()(Problem(data, policy)) for policy in policies]
     drawn = replicate(statistics, Multinomial(), n_resamples=RESAMPLES, seed=seed, n_jobs=1)
     values = np.column_stack([one.values for one in drawn])
-    weights = _mean_returns(data.returns, seed)
+    returns = _mean_returns(data.returns, seed)
     estimates = np.array([one.estimate for one in drawn])
-    gains, truth, first = values - weights[:, None], problem.behavior_value, int(estimates.argmax())
+    gains, truth, first = values - returns[:, None], problem.behavior_value, int(estimates.argmax())
     by_gain, by_value, gain_alone, value_alone = (
         DELTA * share(n, about, count) for count in (len(policies), 1) for about in ("gain", "value")
     )
@@ -100,9 +101,7 @@ def errors_of(problem: SmallProblem, policies: list[TabularPolicy], n: int, seed
 
 def _mean_returns(returns: Array, seed: int) -> Array:
     """The mean return of the logs in the same resamples."""
-    from tightrope.functional.resampling import draw_weights
-
-    weights: Array = draw_weights(len(returns), RESAMPLES, seed=seed)
+    weights = draw_weights(len(returns), RESAMPLES, seed=seed)
     result: Array = weights @ returns / weights.sum(axis=1)
     return result
 
@@ -125,20 +124,17 @@ def whole_counts(trials: int) -> Iterator[Count]:
         policies = {f"{place}": policy for place, policy in enumerate(equals(problem, FEW, 1))}
         for seed in range(trials):
             logs = problem.logs(n, rng=np.random.default_rng([20261117, n, seed]))
-            found = {kind: compare(logs, policies, strict=kind == "exact", seed=seed) for kind in ("shared", "exact")}
+            results = {kind: compare(logs, policies, strict=kind == "exact", seed=seed) for kind in ("shared", "exact")}
             count.add(
-                **{f"{kind} better": any(one.better for one in result) for kind, result in found.items()},
-                **{f"{kind} value": any(_high(one, problem) for one in result) for kind, result in found.items()},
-                **{f"{kind} best": len(result.may_be_best) < FEW for kind, result in found.items()},
+                **{f"{kind} better": any(one.better for one in result) for kind, result in results.items()},
+                **{f"{kind} value": any(_high(one, problem) for one in result) for kind, result in results.items()},
+                **{f"{kind} best": len(result.may_be_best) < FEW for kind, result in results.items()},
             )
         typer.echo(f"{name}, n = {n}: {count.wrong}", err=True)
         yield count
 
 
-def _high(one: object, problem: SmallProblem) -> bool:
-    from tightrope.decisions.comparison import Standing
-
-    assert isinstance(one, Standing)
+def _high(one: Standing, problem: SmallProblem) -> bool:
     assert one.value is not None
     return one.value.value > problem.behavior_value
 
