@@ -7,11 +7,13 @@ import hashlib
 from tightrope.base.errors import visible
 from tightrope.decisions.comparison import Comparison
 from tightrope.decisions.plans import Plan
-from tightrope.decisions.tables import LOGGING, STEPS, comparison_rows, logging_rows, step_rows
+from tightrope.decisions.tables import LOGGING, comparison_rows, logging_rows, step_header, step_rows
 from tightrope.report import svg
 from tightrope.report.forest import Row, drawn, mark
 from tightrope.report.html import SYMBOLS, rendered
 from tightrope.report.scale import Scale, around, short
+
+FAR = 3.0  # times the planned number: beyond it the curve is flat
 
 
 def comparison_page(result: Comparison, title: str = "") -> str:
@@ -56,7 +58,7 @@ def plan_page(result: Plan, title: str = "") -> str:
     key = f"t{hashlib.sha256(result.to_json().encode()).hexdigest()[:8]}"
     tables: list[tuple[str, tuple[str, ...], list[list[str]]]] = []
     if result.kind in ("yes", "no"):
-        tables.append((f"How likely the answer is {result.kind}", STEPS, step_rows(result)))
+        tables.append((f"How likely the answer is {result.kind}", step_header(result), step_rows(result)))
     if result.logging:
         tables.append(("New logs, with the candidate acting at a share of the steps", LOGGING, logging_rows(result)))
     context = {
@@ -72,9 +74,9 @@ def plan_page(result: Plan, title: str = "") -> str:
 
 def chances(result: Plan, key: str) -> str:
     """The chance of the answer over the number of episodes, with the promised one as a line."""
-    points = [(step.episodes, step.chance) for step in result.steps]
-    x = Scale(points[0][0], points[-1][0], log=True)
+    points = [(step.episodes, step.chance) for step in result.steps if step.episodes <= FAR * result.episodes]
+    x = Scale(points[0][0], points[-1][0])
     words = f"At {short(result.episodes)} episodes it is {result.chance:.0%}. All numbers stand in the table below."
     marks = [(result.chance, "limit")]
-    names = ("episodes in all (logarithmic)", "chance")
+    names = ("episodes in all", "chance")
     return svg.chart(key, f"The chance of a {result.kind}", words, points, x, Scale(0.0, 1.0), names=names, marks=marks)

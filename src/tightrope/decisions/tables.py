@@ -77,7 +77,12 @@ def logging_rows(plan: Plan) -> list[list[str]]:
     ]
 
 
-STEPS = ("", "episodes in all", "expected bound", "chance as it looks", "chance at all")
+def step_header(plan: Plan) -> tuple[str, ...]:
+    """The columns of ``step_rows``."""
+    seen = "chance as it looks" if plan.effect is None else "chance if so"
+    return "", "episodes in all", "expected bound", seen, "chance at all"
+
+
 LOGGING = ("", "candidate's share", "new episodes", "loss of one", "at most", "loss of all", "allowed")
 
 
@@ -94,7 +99,7 @@ def plan_table(plan: Plan) -> Group:
                 f"How likely the answer is yes if the candidate is better by {plan.effect:.4g}, and by these logs alone"
             )
         parts += [text(""), text(title, style="italic")]
-        parts.append(Rows(STEPS, step_rows(plan), STEPS[1:], names=1, style="bold green"))
+        parts.append(Rows(step_header(plan), step_rows(plan), step_header(plan)[1:], names=1, style="bold green"))
     if plan.logging:
         parts.append(text("New logs, with the candidate acting at a share of the steps", style="italic"))
         parts.append(Rows(LOGGING, logging_rows(plan), LOGGING[1:-1], names=1, style="bold green"))
