@@ -10,7 +10,10 @@ import pytest
 import tightrope
 from tightrope import BoundError, MissingBoundError
 from tightrope.base.problem import Problem
+from tightrope.bounds.exact.betting import Betting
 from tightrope.decisions.contenders import Logged
+from tightrope.decisions.differences import DifferenceValues
+from tightrope.decisions.family import band
 from tightrope.domains import small
 from tightrope.estimators import TDR
 from tightrope.estimators.gain import gain
@@ -90,6 +93,58 @@ def test_every_kind_of_baseline(logs, strict):
         assert not found["lazy"].better
         assert ("today" in [one.name for one in found]) == (baseline != "today")
         assert 0 < found["good"].gain.value < BONUS.true_value - BONUS.behavior_value
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "baseline", ["behavior", BONUS.behavior, float(BONUS.behavior_value)], ids=["word", "policy", "value"]
+)
+def test_none_is_better_than_any_kind_of_baseline(logs, baseline, strict):
+    lazier = tightrope.TabularPolicy(np.tile([0.95, 0.05], (3, 1)))
+    found = tightrope.compare(logs, {"lazier": lazier}, baseline=baseline, strict=strict, **FEW)
+    assert found.verdict.kind == "no"
+    assert found.verdict.headline.startswith("No, at 95%: lazier is not better than")
+    open_still = tightrope.compare(
+        logs, {"lazier": lazier, "same": BONUS.behavior}, baseline=baseline, strict=strict, **FEW
+    )
+    assert open_still.verdict.kind == "cannot tell"  # one of them may be better
+
+
+def test_differences_count_the_one_from_below_and_the_other_from_above(logs):
+    """Three candidates by hand: six ordered pairs in one band, on the same resamples."""
+    policies = {"good": BONUS.candidate, "lazy": LAZY, "same": BONUS.behavior}
+    found = tightrope.compare(logs, policies, **FEW)
+    problems = [Problem(logs, policy) for policy in policies.values()]
+    low, high = (
+        [
+            one.values
+            for one in replicate(
+                [TDR(anchor=end)(p) for p in problems], scheme("multinomial"), n_resamples=1000, seed=0
+            )
+        ]
+        for end in ("low", "high")
+    )
+    table = np.column_stack([low[i] - high[j] for i in range(3) for j in range(3) if i != j])
+    assert [pair.lower for pair in found.differences] == pytest.approx(list(band(table, 0.05)), abs=1e-12)
+
+
+def test_exact_differences_have_their_share_of_the_error(logs):
+    found = tightrope.compare(logs, {"good": BONUS.candidate, "lazy": LAZY, "same": BONUS.behavior}, strict=True)
+    (pair,) = [pair for pair in found.differences if pair.less == "lazy"]
+    low = TDR(anchor="low").sequential_values(Problem(logs, BONUS.candidate))
+    high = TDR(anchor="high").sequential_values(Problem(logs, LAZY))
+    both = DifferenceValues(low, high)
+    assert pair.lower == pytest.approx(both.origin + Betting().lower(both, delta=0.05 / 6, seed=0), rel=1e-9)
+    assert pair.estimate == pytest.approx(low.estimate - TDR().sequential_values(Problem(logs, LAZY)).estimate)
+
+
+def test_a_family_uses_a_share_of_the_error_below_a_hundred_episodes():
+    logs = bonus(80)
+    found = tightrope.compare(logs, {"good": BONUS.candidate, "lazy": LAZY}, **FEW)
+    statistics = [gain(TDR())(Problem(logs, policy)) for policy in (BONUS.candidate, LAZY)]
+    drawn = replicate(statistics, scheme("multinomial"), n_resamples=1000, seed=0)
+    expected = band(np.column_stack([one.values for one in drawn]), 0.6 * 0.05)
+    assert [one.gain.value for one in found] == pytest.approx(list(expected), abs=1e-12)
 
 
 def test_exact_bounds_are_wider_and_say_so(logs, result):

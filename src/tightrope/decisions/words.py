@@ -180,7 +180,11 @@ def _soonest(plan: Plan) -> str:
     if best.share == 0:
         return f"No mixture with the candidate settles it sooner{within}."
     price = "gains" if best.loss < 0 else "loses"
-    limit = f"gains at least {-best.most_loss:.3g}" if best.most_loss < 0 else f"loses at most {best.most_loss:.3g}"
+    limit = (
+        f"gains at least {outward(-best.most_loss, 'lower', 3):.3g}"
+        if best.most_loss < 0
+        else f"loses at most {outward(best.most_loss, 'upper', 3):.3g}"
+    )
     return (
         f"Soonest{within}: new logs in which the candidate acts in {best.share:.0%} of the steps, about "
         f"{_count(best.episodes)} episodes instead of {_count(today.episodes)} new ones like these. An episode of them "
