@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -106,32 +107,38 @@ def _mean_returns(returns: Array, seed: int) -> Array:
     return result
 
 
-def counts(trials: int) -> Iterator[Count]:
-    """Twenty candidates on every problem."""
-    for name, n in CELLS:
-        problem, count = small(name), Count(name, n)
-        policies = equals(problem, CANDIDATES, 0)
-        for seed in range(trials):
-            count.add(**errors_of(problem, policies, n, seed))
-        typer.echo(f"{name}, n = {n}: {count.wrong}", err=True)
-        yield count
+def family(name: str, n: int, trials: int) -> Count:
+    """Twenty candidates on one problem."""
+    problem, count = small(name), Count(name, n)
+    policies = equals(problem, CANDIDATES, 0)
+    for seed in range(trials):
+        count.add(**errors_of(problem, policies, n, seed))
+    return count
 
 
-def whole_counts(trials: int) -> Iterator[Count]:
+def whole(name: str, n: int, trials: int) -> Count:
     """``compare`` itself with five candidates, resampled and exact: who is called better, and who is not the best."""
-    for name, n in WHOLE:
-        problem, count = small(name), Count(name, n)
-        policies = {f"{place}": policy for place, policy in enumerate(equals(problem, FEW, 1))}
-        for seed in range(trials):
-            logs = problem.logs(n, rng=np.random.default_rng([20261117, n, seed]))
-            results = {kind: compare(logs, policies, strict=kind == "exact", seed=seed) for kind in ("shared", "exact")}
-            count.add(
-                **{f"{kind} better": any(one.better for one in result) for kind, result in results.items()},
-                **{f"{kind} value": any(_high(one, problem) for one in result) for kind, result in results.items()},
-                **{f"{kind} best": len(result.may_be_best) < FEW for kind, result in results.items()},
-            )
-        typer.echo(f"{name}, n = {n}: {count.wrong}", err=True)
-        yield count
+    problem, count = small(name), Count(name, n)
+    policies = {f"{place}": policy for place, policy in enumerate(equals(problem, FEW, 1))}
+    for seed in range(trials):
+        logs = problem.logs(n, rng=np.random.default_rng([20261117, n, seed]))
+        results = {kind: compare(logs, policies, strict=kind == "exact", seed=seed) for kind in ("shared", "exact")}
+        count.add(
+            **{f"{kind} better": any(one.better for one in result) for kind, result in results.items()},
+            **{f"{kind} value": any(_high(one, problem) for one in result) for kind, result in results.items()},
+            **{f"{kind} best": len(result.may_be_best) < FEW for kind, result in results.items()},
+        )
+    return count
+
+
+def counted(make: Callable[[str, int, int], Count], cell: tuple[str, int], trials: int, folder: Path) -> Count:
+    """The counts of a cell, kept in a file: a run that was stopped goes on after the last cell."""
+    file = folder / f"{make.__name__}-{cell[0]}-{cell[1]}-{trials}.json"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(file, json.dumps(asdict(make(*cell, trials))))
+        typer.echo(f"{file.stem}: {file.read_text(encoding='utf-8')}", err=True)
+    return Count(**json.loads(file.read_text(encoding="utf-8")))
 
 
 def _high(one: Standing, problem: SmallProblem) -> bool:
@@ -141,11 +148,13 @@ def _high(one: Standing, problem: SmallProblem) -> bool:
 
 def main(
     out: Annotated[Path, typer.Option(help="The page whose section is replaced.")] = Path("docs/decisions.md"),
+    results: Annotated[Path, typer.Option(help="Folder of counts; a stopped run goes on.")] = Path("build/comparing"),
     trials: Annotated[int, typer.Option(help="Data sets a cell.")] = 1000,
-    whole: Annotated[int, typer.Option(help="Data sets a cell for compare itself.")] = 150,
+    calls: Annotated[int, typer.Option(help="Data sets a cell for compare itself.")] = 150,
 ) -> None:
     """Measure comparisons and write their section of the page on decisions."""
-    text = render(list(counts(trials)), list(whole_counts(whole)))
+    families = [counted(family, cell, trials, results) for cell in CELLS]
+    text = render(families, [counted(whole, cell, calls, results) for cell in WHOLE])
     page = out.read_text(encoding="utf-8") if out.exists() else HEAD
     write_text(out, with_section(page, TITLE, text))
     typer.echo(f"wrote {out}")
