@@ -65,7 +65,7 @@ class Comparison(Record):
     how: str  # how the bounds were made to hold together
     n_trajectories: int  # episodes in the logs
     settings: dict[str, Any] = field(default_factory=dict)  # confidence, replicates, seed and the like
-    provenance: Provenance | None = field(default=None, compare=False)
+    provenance: Provenance | None = field(default=None, compare=False)  # where it comes from
 
     def __iter__(self) -> Iterator[Standing]:
         return iter(self.standings)

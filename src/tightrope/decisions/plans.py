@@ -67,7 +67,7 @@ class Plan(Record):
     no_logging: str = ""  # why nothing is known of other logs
     risk: float | None = None  # the largest allowed loss of an episode
     settings: dict[str, Any] = field(default_factory=dict)  # confidence, replicates, seed and the like
-    provenance: Provenance | None = field(default=None, compare=False)
+    provenance: Provenance | None = field(default=None, compare=False)  # where it comes from
 
     @property
     def soonest(self) -> Logging | None:
