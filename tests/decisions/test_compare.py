@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import tightrope
 from tightrope import BoundError, MissingBoundError
@@ -259,3 +261,24 @@ def test_the_page_shows_every_candidate_and_escapes_their_names(logs):
     assert "A &amp; B" in page
     assert page.count("</svg>") >= 3
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_an_estimated_behaviour_policy_is_said_and_refused_by_exact_bounds(logs):
+    found = tightrope.compare(logs, {"good": BONUS.candidate, "lazy": LAZY}, behavior="tabular", n_resamples=200)
+    assert {one.value.behavior for one in found} == {"tabular"}
+    assert found.verdict.kind == "yes"
+    with pytest.raises(BoundError, match="exact only with the true behaviour probabilities"):
+        tightrope.compare(logs, {"good": BONUS.candidate}, behavior="tabular", strict=True)
+
+
+def test_what_the_ratios_say_is_shown_once_with_the_names():
+    walker = small("walker")
+    far = tightrope.TabularPolicy(np.tile([0.99, 0.01], (6, 1)))
+    logs = walker.logs(60, rng=np.random.default_rng(0))
+    found = tightrope.compare(logs, {"far": far, "further": far, "near": walker.behavior}, **FEW)
+    assert found["far"].warnings
+    console = Console(width=300, file=io.StringIO())
+    console.print(found)
+    shown = console.file.getvalue()
+    assert shown.count("! far, further: ") == len({one.code for one in found["far"].warnings})
+    assert "far, further: " in found.to_html()

@@ -7,7 +7,7 @@ import hashlib
 from tightrope.base.errors import visible
 from tightrope.decisions.comparison import Comparison
 from tightrope.decisions.plans import Plan
-from tightrope.decisions.tables import LOGGING, comparison_rows, logging_rows, step_header, step_rows
+from tightrope.decisions.tables import LOGGING, cautions, comparison_rows, logging_rows, step_header, step_rows
 from tightrope.report import svg
 from tightrope.report.forest import Row, drawn, mark
 from tightrope.report.html import SYMBOLS, rendered
@@ -29,6 +29,7 @@ def comparison_page(result: Comparison, title: str = "") -> str:
         "key": key,
         "symbol": SYMBOLS[result.verdict.kind],
         "rows": comparison_rows(result),
+        "cautions": cautions(result),
         "pairs": pairs,
         "forest": Markup(forest(result, f"{key}-forest")) if result.chosen else "",
     }

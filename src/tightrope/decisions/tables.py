@@ -7,6 +7,7 @@ import math
 from rich.console import Group, RenderableType
 
 from tightrope.base.rounding import outward
+from tightrope.base.warnings import Caution
 from tightrope.decisions.comparison import Comparison
 from tightrope.decisions.plans import Plan
 from tightrope.evaluation.needed import rounded
@@ -44,7 +45,17 @@ def comparison_table(result: Comparison) -> Group:
     parts += [text(""), text(caption, style="italic")]
     parts.append(Rows(HEADER, comparison_rows(result), NUMBERS, names=1, style="bold green"))
     parts += [text(f"{one.name}: {one.why}", style="yellow") for one in result.standings if one.why]
-    return Group(*parts)
+    return Group(*parts, *(text(f"! {words}", style="yellow") for words in cautions(result)))
+
+
+def cautions(result: Comparison) -> list[str]:
+    """What the importance ratios say, once for each kind, with the candidates that it is said of."""
+    kinds: dict[str, tuple[list[str], Caution]] = {}
+    for one in result.standings:
+        for caution in one.warnings:
+            names, _ = kinds.setdefault(caution.code, ([], caution))
+            names.append(one.name)
+    return [f"{', '.join(names)}: {caution}" for names, caution in kinds.values()]
 
 
 def step_rows(plan: Plan) -> list[list[str]]:
