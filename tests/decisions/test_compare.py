@@ -45,7 +45,7 @@ def test_the_answer_is_in_words_and_in_fields(result):
     assert result.verdict.kind == "yes"
     assert result.verdict.headline == "Yes, at 95%: good is better than the policy that made the logs (approximate)"
     assert "The value of good, chosen among 3, is at least" in result.verdict.text
-    assert "good is the best of them." in result.verdict.text
+    assert "The best of them is good." in result.verdict.text
     assert result.chosen == "good"
     assert [one.better for one in result] == [True, False, False]
     assert result.may_be_best == ("good",)

@@ -78,7 +78,7 @@ def _rest(result: Comparison, better: Sequence[Standing], chosen: Standing | Non
     best = [one.name for one in result.standings if one.may_be_best and not one.why]
     if len(result.standings) > 1:
         if len(best) == 1:
-            sentences.append(f"{best[0]} is the best of them.")
+            sentences.append(f"The best of them is {best[0]}.")
         else:
             sentences.append(f"May still be the best: {', '.join(best)}.")
     unknown = [one.name for one in result.standings if one.why]
