@@ -35,7 +35,7 @@ def render(results: Sequence[Planned]) -> str:
             *(_row(one) for one in results),
             "",
             "The walker's values have heavy tails: some pilots hold an episode that makes up most of the spread, and "
-            "others do not. Its plans are right in the middle and not one by one.",
+            "others do not. Its plans are right within that factor in the middle, and not one by one.",
         ]
     )
 
