@@ -61,9 +61,17 @@ def test_the_section_has_rates_and_intervals():
     keys = ("any", "best", "ours", "winner", "corrected")
     count = comparing.Count("clinic", 50, 200, dict.fromkeys(keys, 10))
     parts = {f"{kind} {what}": 0 for kind in ("shared", "exact") for what in ("better", "value", "best")}
-    text = render_counts([count], [comparing.Count("bonus", 100, 60, parts)])
+    exact = comparing.Count("walker", 30, 100, {"first": 1, "second": 0})
+    text = render_counts([count], [comparing.Count("bonus", 100, 60, parts)], [exact])
+    assert "| walker | 30 | 100 | 1.0 % (0.0–5.4) | 0.0 % (0.0–3.6) |" in text
     assert "| clinic | 50 | 200 | 5.0 % (2.4–9.0) |" in text
     assert "| bonus | 100 | 60 | 0.0 % (0.0–6.0) |" in text
+
+
+def test_exact_differences_are_bounded_both_ways_round():
+    count = comparing.pair("clinic", 30, 3)
+    assert count.trials == 3
+    assert set(count.wrong) == {"first", "second"}
 
 
 def test_the_needed_number_is_where_yes_comes_as_often_as_promised():

@@ -17,12 +17,14 @@ from tightrope.base.dataset import Array
 from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
 from tightrope.bounds.base import lowest, rank
+from tightrope.bounds.exact.betting import Betting
 from tightrope.decisions.approximate import share
 from tightrope.decisions.comparing import compare
 from tightrope.decisions.comparison import Standing
+from tightrope.decisions.differences import DifferenceValues
 from tightrope.decisions.family import band, surely_above
 from tightrope.domains import SmallProblem, small
-from tightrope.estimators import TDR
+from tightrope.estimators import TDR, Anchor
 from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import Multinomial, draw_weights
 from tightrope.io.write import write_text
@@ -41,6 +43,8 @@ CELLS = (
     ("rare", 200),
 )
 WHOLE = (("clinic", 100), ("bonus", 100))
+PAIRS = (("clinic", 30), ("bonus", 30), ("decline", 30), ("walker", 30))
+ENDS: tuple[Anchor, Anchor] = ("low", "high")
 APART = 0.4  # how far candidates may lie from the behaviour policy
 
 
@@ -131,6 +135,19 @@ def whole(name: str, n: int, trials: int) -> Count:
     return count
 
 
+def pair(name: str, n: int, trials: int) -> Count:
+    """The exact bound on the difference of two candidates, both ways round."""
+    problem, count = small(name), Count(name, n)
+    policies, gap = (problem.candidate, equals(problem, 1, 2)[0]), problem.true_value - problem.behavior_value
+    for seed in range(trials):
+        logs = problem.logs(n, rng=np.random.default_rng([20261118, n, seed]))
+        low, high = ([TDR(anchor=end).sequential_values(Problem(logs, policy)) for policy in policies] for end in ENDS)
+        both = (DifferenceValues(low[0], high[1]), DifferenceValues(low[1], high[0]))
+        first, second = (one.origin + max(0.0, Betting().lower(one, delta=DELTA, seed=seed)) for one in both)
+        count.add(first=first > gap, second=second > -gap)
+    return count
+
+
 def counted(make: Callable[[str, int, int], Count], cell: tuple[str, int], trials: int, folder: Path) -> Count:
     """The counts of a cell, kept in a file: a run that was stopped goes on after the last cell."""
     file = folder / f"{make.__name__}-{cell[0]}-{cell[1]}-{trials}.json"
@@ -151,10 +168,12 @@ def main(
     results: Annotated[Path, typer.Option(help="Folder of counts; a stopped run goes on.")] = Path("build/comparing"),
     trials: Annotated[int, typer.Option(help="Data sets a cell.")] = 1000,
     calls: Annotated[int, typer.Option(help="Data sets a cell for compare itself.")] = 150,
+    pairs: Annotated[int, typer.Option(help="Data sets a cell for exact differences.")] = 500,
 ) -> None:
     """Measure comparisons and write their section of the page on decisions."""
     families = [counted(family, cell, trials, results) for cell in CELLS]
-    text = render(families, [counted(whole, cell, calls, results) for cell in WHOLE])
+    wholes = [counted(whole, cell, calls, results) for cell in WHOLE]
+    text = render(families, wholes, [counted(pair, cell, pairs, results) for cell in PAIRS])
     page = out.read_text(encoding="utf-8") if out.exists() else HEAD
     write_text(out, with_section(page, TITLE, text))
     typer.echo(f"wrote {out}")

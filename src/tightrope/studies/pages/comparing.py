@@ -19,7 +19,7 @@ class Counted(Protocol):
     wrong: dict[str, int]
 
 
-def render(counts: Sequence[Counted], whole: Sequence[Counted]) -> str:
+def render(counts: Sequence[Counted], whole: Sequence[Counted], pairs: Sequence[Counted]) -> str:
     """Twenty candidates first, then the call as it is."""
     keys = ("any", "best", "ours", "winner", "corrected")
     parts = ("better", "value", "best")
@@ -44,6 +44,13 @@ def render(counts: Sequence[Counted], whole: Sequence[Counted]) -> str:
             + " |",
             "|---|" + "---:|" * 8,
             *(_row(one, tuple(f"{kind} {what}" for what in parts for kind in ("shared", "exact"))) for one in whole),
+            "",
+            "The exact 95 % lower bound on the difference of two candidates, of the problem's own and of one of the "
+            "behaviour policy's value, both ways round: how often it lies above the truth.",
+            "",
+            "| problem | n | data sets | first less second | second less first |",
+            "|---|" + "---:|" * 4,
+            *(_row(one, ("first", "second")) for one in pairs),
         ]
     )
 
