@@ -163,6 +163,9 @@ def test_an_exact_bound_has_its_share_of_the_error(logs):
     exact = tightrope.compare(logs, {"good": BONUS.candidate, "lazy": LAZY}, strict=True, confidence=0.9)
     alone = tightrope.lower_bound(logs, BONUS.candidate, estimator="tdr", method="betting", confidence=0.95)
     assert exact["good"].value.value == pytest.approx(alone.value, rel=1e-9)
+    sample = gain(TDR()).sequential_values(Problem(logs, BONUS.candidate))
+    lower = sample.origin + Betting().lower(sample, delta=0.05, seed=0)
+    assert exact["good"].gain.value == pytest.approx(lower, rel=1e-9)
 
 
 def test_none_is_better():
