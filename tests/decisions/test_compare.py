@@ -140,8 +140,8 @@ def test_exact_differences_have_their_share_of_the_error(logs):
     assert pair.estimate == pytest.approx(low.estimate - TDR().sequential_values(Problem(logs, LAZY)).estimate)
 
 
-def test_a_family_uses_a_share_of_the_error_below_a_hundred_episodes():
-    logs = bonus(80)
+def test_a_family_of_few_episodes_uses_a_share_of_the_error():
+    logs = bonus(200)
     found = tightrope.compare(logs, {"good": BONUS.candidate, "lazy": LAZY}, **FEW)
     statistics = [gain(TDR())(Problem(logs, policy)) for policy in (BONUS.candidate, LAZY)]
     drawn = replicate(statistics, scheme("multinomial"), n_resamples=1000, seed=0)

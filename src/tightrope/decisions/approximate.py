@@ -53,7 +53,7 @@ class Ends(NamedTuple):
         return self.low.less(other.high, other.low.estimate)
 
 
-FEWEST_TOGETHER, TOGETHER = 2 * FEWEST, 0.6
+FEWEST_TOGETHER, TOGETHER = 5 * FEWEST, 0.6
 
 
 def share(n: int, about: About, count: int) -> float:
