@@ -53,6 +53,8 @@ coverage: $(VENV)/.dev
 	$(BIN)/python -m tightrope.studies.exact --out docs/coverage.md
 	$(BIN)/python -m tightrope.studies.advice --out docs/coverage.md
 	$(BIN)/python -m tightrope.studies.behavior_coverage --out docs/behavior.md
+	$(BIN)/python -m tightrope.studies.comparing --out docs/decisions.md
+	$(BIN)/python -m tightrope.studies.planning --out docs/decisions.md
 
 reproduce: $(VENV)/.dev
 	$(BIN)/tightrope reproduce all --out docs/reproduction --page docs/reproduction.md

@@ -3,8 +3,8 @@
 - pictures that are drawn: ``house``, ``hero``, ``tree``, ``trust``, ``tether`` and
   ``rehearsal``, each by a script of its own;
 - figures that the examples of a page save: the name of the page, such as ``health``;
-- photographs of the report (``report``) and of a notebook's output (``notebook``), in
-  Chromium.
+- photographs of the report (``report``), of a notebook's output (``notebook``) and of
+  the pages of decisions (``compare``, ``plan``), in Chromium.
 
 ``python docs/pictures.py`` takes a minute. The same sources give the same bytes.
 """
@@ -18,6 +18,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,14 @@ def notebook() -> None:
     photograph(NOTEBOOK.format(code=code.strip(), output=output), "notebook", 820)
 
 
+def decision(name: str) -> None:
+    """The page that the example of a tutorial writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        refresh()["refreshed"](DOCS / "tutorials" / f"{name}.md", keep=Path(folder))
+        html = (Path(folder) / f"{name}.html").read_text(encoding="utf-8")
+        photograph(html, name, 760)
+
+
 def photograph(html: str, name: str, high: int) -> None:
     """A small PNG of the top of a page."""
     from PIL import Image, ImageOps
@@ -118,7 +127,8 @@ def works() -> dict[str, Callable[[], object]]:
     for page in sorted((DOCS / "tutorials").glob("*.md")):
         if ".savefig(" in page.read_text(encoding="utf-8"):
             made[page.stem] = lambda page=page: figures(page)
-    return made | {"report": report, "notebook": notebook}
+    decisions = {name: partial(decision, name) for name in ("compare", "plan")}
+    return made | {"report": report, "notebook": notebook} | decisions
 
 
 def main(chosen: list[str]) -> None:

@@ -34,6 +34,10 @@ from tightrope.base.policy import (
 )
 from tightrope.base.records import Advice, Bound, Interval
 from tightrope.base.warnings import Caution
+from tightrope.decisions.comparing import compare
+from tightrope.decisions.comparison import Comparison
+from tightrope.decisions.planning import plan
+from tightrope.decisions.plans import Plan
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write
 from tightrope.report.evaluation import Evaluation
@@ -47,6 +51,7 @@ __all__ = [
     "BoundError",
     "CallablePolicy",
     "Caution",
+    "Comparison",
     "DataError",
     "DeterministicControl",
     "DeterministicPolicy",
@@ -57,6 +62,7 @@ __all__ = [
     "MixturePolicy",
     "Multinomial",
     "NoOverlapError",
+    "Plan",
     "Poisson",
     "Policy",
     "PolicyError",
@@ -68,6 +74,7 @@ __all__ = [
     "TrajectoryDataset",
     "UniformPolicy",
     "advise",
+    "compare",
     "draw_weights",
     "estimate",
     "evaluate",
@@ -75,6 +82,7 @@ __all__ = [
     "interval",
     "log_episodes",
     "lower_bound",
+    "plan",
     "read",
     "softened",
     "statistic",

@@ -80,7 +80,7 @@ def statistic(
     True
     """
     with failing():
-        return find_estimator(estimator, model=model)(_problem(dataset, policy, behavior, max_step_ratio))
+        return find_estimator(estimator, model=model)(problem_of(dataset, policy, behavior, max_step_ratio))
 
 
 @suggests_keywords
@@ -115,7 +115,7 @@ def estimate(
     with failing():
         book = find_estimator(estimator, model=model).textbook(dataset)
         low, high = possible_range(book, dataset)
-        return min(max(book(_problem(dataset, policy, behavior, max_step_ratio)).estimate, low), high)
+        return min(max(book(problem_of(dataset, policy, behavior, max_step_ratio)).estimate, low), high)
 
 
 @suggests_keywords
@@ -327,7 +327,7 @@ def evaluate(
     sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
     with threads(settings.n_jobs):
         with failing():
-            problem = _problem(dataset, policy, settings.behavior, max_step_ratio)
+            problem = problem_of(dataset, policy, settings.behavior, max_step_ratio)
             cases = cases_of(problem, sides, settings)
         pairs = _pairs(problem, estimators, methods, model)
         computed = compute(cases, pairs, about="value" if baseline is None else "gain")
@@ -418,7 +418,7 @@ def _advising(function: Callable[P, Evaluation]) -> Callable[P, Advice]:
 advise = _advising(evaluate)
 
 
-def _problem(dataset: TrajectoryDataset, policy: Any, behavior: Any, max_step_ratio: float | None) -> Problem:
+def problem_of(dataset: TrajectoryDataset, policy: Any, behavior: Any, max_step_ratio: float | None) -> Problem:
     """The problem to solve, with the logged behaviour policy or one that is estimated from the logs."""
     problem = Problem(dataset, policy, max_step_ratio=max_step_ratio)
     check_size("reward", dataset.rewards, dataset.where)
@@ -445,7 +445,7 @@ def _one(
         find_method(DEFAULT_METHOD if method is None else method),
     )
     with failing(), threads(settings.n_jobs):
-        (case,) = cases_of(_problem(dataset, policy, settings.behavior, max_step_ratio), [side], settings)
+        (case,) = cases_of(problem_of(dataset, policy, settings.behavior, max_step_ratio), [side], settings)
         if estimator is None and method is None:
             return _question([case], model).bound(side)
         (result,) = answers_of(case, [pair])

@@ -92,13 +92,14 @@ def test_the_exit_codes_are_documented():
 
 
 @pytest.mark.parametrize(("better", "code"), [(True, 0), (False, 4)])
-def test_the_workflow_of_the_docs_lets_a_better_policy_pass_only(better, code, tmp_path, monkeypatch):
-    """Its command, as it stands there, on logs in which action 1 earns 1 and action 0 nothing."""
+@pytest.mark.parametrize(("place", "name"), [(0, "evaluate"), (1, "compare")])
+def test_the_workflow_of_the_docs_lets_a_better_policy_pass_only(place, name, better, code, tmp_path, monkeypatch):
+    """Its commands, as they stand there, on logs in which action 1 earns 1 and action 0 nothing."""
     page = PAGE.read_text(encoding="utf-8")
-    (workflow,) = re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S)
+    workflow = re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S)[place]
     (command,) = re.findall(r"run: >-\n((?: {10}.*\n)+)", workflow)
     words = shlex.split(command)
-    assert words[:2] == ["tightrope", "evaluate"]
+    assert words[:2] == ["tightrope", name]
     assert "--exit-code" in words
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -107,7 +108,8 @@ def test_the_workflow_of_the_docs_lets_a_better_policy_pass_only(better, code, t
     tightrope.write(tightrope.read(old, one_step=True), "logs.parquet")
     chance = 0.9 if better else 0.1
     (tmp_path / "policy").mkdir()
-    (tmp_path / "policy" / "table.csv").write_text(f"state,action,prob\n0,0,{1 - chance}\n0,1,{chance}\n")
+    for table, own in (("table", chance), ("a", 0.2), ("b", chance), ("c", 0.1)):
+        (tmp_path / "policy" / f"{table}.csv").write_text(f"state,action,prob\n0,0,{1 - own}\n0,1,{own}\n")
     done = call(*words[1:])
     assert done.exit_code == code, done.output
     assert (tmp_path / "gate.html").exists()

@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 import tightrope
+from tightrope.cli.compare import compare
 from tightrope.cli.domains import demo, truth
 from tightrope.cli.log import log
 from tightrope.cli.logs import evaluate, inspect
+from tightrope.cli.plan import plan
 from tightrope.cli.shared import BAD_INPUT, EXITS, GATE, NO_ANSWER
 from tightrope.cli.studies import coverage, reproduce
 from tightrope.cli.terminal import Commands, say
@@ -21,8 +23,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (evaluate, inspect, log, demo, coverage, reproduce, truth):
-    app.command(epilog=GATE if command is evaluate else EXITS)(command)
+for command in (evaluate, compare, plan, inspect, log, demo, coverage, reproduce, truth):
+    app.command(epilog=GATE if command in (evaluate, compare) else EXITS)(command)
 
 
 def _version(wanted: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -45,7 +45,7 @@ from tightrope.cli.options import (
 )
 from tightrope.cli.policies import form, named_policy, policy_sha256
 from tightrope.cli.reading import column_map, kept, load
-from tightrope.cli.shared import errors, leave, progress_bar, show
+from tightrope.cli.shared import errors, leave, origin, progress_bar, show
 from tightrope.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -198,7 +198,8 @@ def evaluate(
                 progress=progress,
                 **settings,
             )
-        result = _with_origin(result, logs, policy, form(policy, epsilon, sigma, deterministic))
+        words = form(policy, epsilon, sigma, deterministic)
+        result = replace(result, provenance=origin(result.provenance, logs, words, policy_sha256(policy)))
     show(result, json, everything=everything)  # before the report is written: a full disk must not cost the answer
     if candidate is not None and not json:
         say(f"Evaluated: {form(policy, epsilon, sigma, deterministic)}.")
@@ -271,19 +272,3 @@ def inspect(
     with errors():
         if wrong is not None:
             raise wrong
-
-
-def _with_origin(result: Evaluation, logs: list[str], policy: str | None, words: str) -> Evaluation:
-    """The result, with the command as it was typed, the file that it read, the day, and the policy with its form."""
-    import shlex
-    from dataclasses import replace
-    from datetime import date
-
-    from tightrope.base.errors import visible
-    from tightrope.evaluation.provenance import with_origin
-
-    assert result.provenance is not None
-    command = shlex.join(["tightrope", *sys.argv[1:]])
-    source = Path(logs[0]) if len(logs) == 1 else Path(", ".join(logs))
-    origin = with_origin(result.provenance, command, source, date.today().isoformat())
-    return replace(result, provenance=replace(origin, policy=visible(words), policy_sha256=policy_sha256(policy)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -14,6 +15,7 @@ from tightrope.cli.terminal import console, say
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from tightrope.base.beside import Provenance
     from tightrope.functional.engines import Progress
     from tightrope.report.evaluation import Evaluation
 
@@ -115,3 +117,19 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
 
         with watched(show):
             yield lambda share: show(what, share)
+
+
+def origin(known: Provenance | None, logs: list[str], policy: str, policy_sha256: str = "") -> Provenance:
+    """Where numbers come from: the command as it was typed, the file that it read, the day, and the policy in words."""
+    import shlex
+    from dataclasses import replace
+    from datetime import date
+
+    from tightrope.base.errors import visible
+    from tightrope.evaluation.provenance import with_origin
+
+    assert known is not None
+    command = shlex.join(["tightrope", *sys.argv[1:]])
+    source = Path(logs[0]) if len(logs) == 1 else Path(", ".join(logs))
+    whole = with_origin(known, command, source, date.today().isoformat())
+    return replace(whole, policy=visible(policy), policy_sha256=policy_sha256)

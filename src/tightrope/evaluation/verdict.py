@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from tightrope.base.records import About, Bound, Verdict
 from tightrope.base.rounding import outward
+from tightrope.evaluation.needed import CHANCE, MOST, prospect, rounded
 
-MOST = 1e9  # episodes: beyond this nobody would wait
+WAYS = "More logs, or logs of a policy closer to the candidate, would narrow the bounds."
 SUBJECTS: dict[About, str] = {
     "value": "the candidate's value",
     "gain": "the candidate's gain over the behaviour policy",
@@ -37,8 +38,10 @@ def verdict(
     if not believed:
         return Verdict("broken", "These logs cannot answer", advice, threshold, about)
     answer = _answer(believed, threshold, about)
-    settled = answer.kind != "cannot tell"
-    return replace(answer, change=_doubts(believed, possible) if settled else _more_logs(believed, threshold))
+    if answer.kind != "cannot tell":
+        return replace(answer, change=_doubts(believed, possible))
+    assert threshold is not None
+    return replace(answer, change=more_logs(believed, threshold))
 
 
 def _answer(believed: Sequence[Bound], threshold: float | None, about: About) -> Verdict:
@@ -110,38 +113,28 @@ def _beyond(low: float, high: float) -> str:
     return f"below the declared {low:.4g}" if math.isfinite(low) else f"above the declared {high:.4g}"
 
 
-def _more_logs(believed: Sequence[Bound], threshold: float | None) -> str:
-    """How many more episodes would settle it, to judge by these: the gap shrinks with the root of their number.
-
-    For the estimate as it is, and for one that is a standard error nearer to or further from the threshold.
-    """
-    assert threshold is not None
-    ways = "More logs, or logs of a policy closer to the candidate, would narrow the bounds."
+def more_logs(believed: Sequence[Bound], threshold: float, *, ways: str = WAYS) -> str:
+    """How many more episodes would settle it, to judge by these, with the range that the estimate leaves."""
     above = believed[0].estimate > threshold
     bound = next((one for one in believed if one.side == ("lower" if above else "upper")), None)
-    if bound is None or not bound.standard_error or not math.isfinite(bound.value):
+    view = None if bound is None else prospect(bound, threshold)
+    if view is None:
         return ways
-    width, away = abs(bound.estimate - bound.value), abs(bound.estimate - threshold)
-    needed = [
-        bound.n_trajectories * (width / distance) ** 2 if distance > 0 else math.inf
-        for distance in (away + bound.standard_error, away, away - bound.standard_error)
-    ]
-    least, middle, most = (max(0.0, one - bound.n_trajectories) for one in needed)
-    if not (math.isfinite(middle) and 0 < middle < MOST):
+    need = view.needed()
+    least, middle, most = (max(0.0, one - view.n) for one in (need.least, need.total, need.most))
+    if not 0 < middle < MOST:
         return ways
-    if most >= MOST:  # the estimate lies within a standard error of the threshold
-        return f"At least {_rounded(least)} more episodes like these, and perhaps far more, would settle it. {ways}"
-    between = f"up to {_rounded(most)}" if least == 0 else f"{_rounded(least)} to {_rounded(most)}"
     answer = "yes" if above else "no"
+    if most >= MOST:  # the candidate may be at the threshold, or on its other side
+        between = (
+            f"at least {rounded(least)}, and perhaps no number would do" if least else "perhaps no number would do"
+        )
+    else:
+        between = f"{rounded(least)} to {rounded(most)}" if least else f"up to {rounded(most)}"
     return (
-        f"About {_rounded(middle)} more episodes like these ({between}) would settle it with a {answer}, if the "
-        f"candidate is as it looks now. {ways}"
+        f"About {rounded(middle)} more episodes like these ({between}) would settle it with a {answer} at a chance of "
+        f"{CHANCE:.0%}, if the candidate is as it looks now. {ways}"
     )
-
-
-def _rounded(count: float) -> str:
-    """Two digits: more would be a pretence."""
-    return f"{float(f'{count:.2g}'):,.0f}"
 
 
 def _between(lower: Bound | None, upper: Bound | None, about: About) -> str:

@@ -113,7 +113,7 @@ def _approximate(case: Case, estimator: Estimator, method: BootstrapBound, drawn
 def _exact(case: Case, estimator: Estimator, method: ExactBound) -> Bound:
     data, settings = case.problem.dataset, case.settings
     anchored = estimator.anchored(case.anchor)
-    _check_exact(case, anchored, method)
+    check_exact(case.problem, anchored, method)
     assert isinstance(anchored, IndependentEstimator)
     sample, bound = _bounded(case, anchored, method)
     value = float(sample.origin + sample.sign * max(0.0, bound))
@@ -146,9 +146,9 @@ def _bounded(case: Case, estimator: IndependentEstimator, method: ExactBound) ->
     return sample, method.lower(sample, delta=delta, seed=settings.seed)
 
 
-def _check_exact(case: Case, estimator: Estimator, method: ExactBound) -> None:
+def check_exact(problem: Problem, estimator: Estimator, method: ExactBound) -> None:
     """Refuse what would not be exact."""
-    behavior = case.problem.behavior
+    behavior = problem.behavior
     if behavior is not None:
         raise BoundError(
             f"{method.name} is exact only with the true behaviour probabilities; with an estimate of them "
@@ -161,7 +161,7 @@ def _check_exact(case: Case, estimator: Estimator, method: ExactBound) -> None:
             "(it divides by a sum over episodes or fits a model), so the pair has no guarantee. Use "
             f"{independent}, or a bootstrap method"
         )
-    if case.problem.dataset.n_dropped:
+    if problem.dataset.n_dropped:
         raise BoundError(
             "nothing exact can be said when episodes were left out for being cut off: which ones were may depend on "
             "how they went. Declare a shorter horizon, or use a bootstrap method"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
-from tightrope.base.records import Bound, Evaluation
+from tightrope.base.records import About, Bound, Evaluation
+from tightrope.base.rounding import outward
 from tightrope.report import svg
 from tightrope.report.pictures import value_threshold
 from tightrope.report.scale import Scale, around, short
@@ -23,23 +25,42 @@ def forest(result: Evaluation, key: str) -> str:
     """One row for each pair of estimator and method: its name, its bar, its numbers."""
     rows: dict[tuple[str, str], Row] = {}
     for bound in result.bounds:
-        rows.setdefault((bound.estimator, bound.method), {})[bound.side] = (bound in result.believed, bound)
+        method = SHORTER.get(bound.method, bound.method)
+        row = rows.setdefault((bound.estimator, f"{bound.estimator.upper()} {method}"), {})
+        row[bound.side] = (bound in result.believed, bound)
     axis = _axis(result)
-    words: list[str] = []
+    title = f"Forest plot: {len(result.bounds)} bounds on the candidate's value"
+    return drawn(key, (title, _description(result)), rows, axis, lambda bottom: _references(result, axis, bottom))
+
+
+def drawn(
+    key: str,
+    words: tuple[str, str],
+    rows: Mapping[tuple[str, str], Row],
+    axis: Scale,
+    references: Callable[[float], list[str]],
+    about: About = "value",
+) -> str:
+    """Rows by (group, name), some room between groups; ``references`` are drawn down to the height given."""
+    names: list[str] = []
     bars: list[str] = []
     down, last = float(TOP), ""
-    for (estimator, method), row in rows.items():
-        down += GAP if last and last != estimator else 0
-        words += _names(f"{estimator.upper()} {SHORTER.get(method, method)}", row, down + ROW / 2)
+    for (group, name), row in rows.items():
+        down += GAP if last and last != group else 0
+        names += _names(name, row, down + ROW / 2)
         bars += [part for chosen, bound in row.values() for part in _bar(bound, axis, down + ROW / 2, chosen)]
-        down, last = down + ROW, estimator
-    inside = [*_references(result, axis, down), *bars, *svg.across_axis(axis, "value", down + 4, left=0, right=100)]
+        down, last = down + ROW, group
+    inside = [*references(down), *bars, *svg.across_axis(axis, about, down + 4, left=0, right=100)]
     plots = [
         svg.group("svg", inside, x=svg.pct(left), width=svg.pct(width), cls=f"{name} plot", overflow="visible")
         for name, (left, width) in PLOTS.items()
     ]
-    title = f"Forest plot: {len(result.bounds)} bounds on the candidate's value"
-    return svg.image(key, title, _description(result), down + 46, [*words, *plots])
+    return svg.image(key, *words, down + 46, [*names, *plots])
+
+
+def mark(axis: Scale, value: float, bottom: float, cls: str) -> str:
+    """A line down through all rows."""
+    return svg.line(_across(axis, value), TOP, _across(axis, value), bottom + 4, cls)
 
 
 def _axis(result: Evaluation) -> Scale:
@@ -77,7 +98,7 @@ def _references(result: Evaluation, axis: Scale, bottom: float) -> list[str]:
         )
     for value, cls in ((mean, "behavior"), (value_threshold(result), "threshold"), (result.true_value, "truth")):
         if value is not None:
-            parts.append(svg.line(_across(axis, value), TOP, _across(axis, value), bottom + 4, cls))
+            parts.append(mark(axis, value, bottom, cls))
     return parts
 
 
@@ -114,7 +135,7 @@ def _bar(bound: Bound, axis: Scale, down: float, believed: bool) -> list[str]:
 
 def _numbers(row: Row) -> str:
     """The bounds in figures, short enough for a phone."""
-    values = {side: bound.value for side, (_, bound) in row.items()}
+    values = {side: outward(bound.value, bound.side) for side, (_, bound) in row.items()}
     if len(values) == 1:
         return f"≥ {short(values['lower'])}" if "lower" in values else f"≤ {short(values['upper'])}"
     for digits in (4, 3, 2, 1):

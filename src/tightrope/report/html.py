@@ -33,12 +33,12 @@ SYMBOLS = {"yes": "✓", "no": "✗", "cannot tell": "?", "broken": "!", "bound"
 
 def page(result: Evaluation, labels: Labels | None = None) -> str:
     """The whole report as HTML text that needs nothing from outside."""
-    return str(_template("report.html.j2").render(**_context(result, labels or Labels())))
+    return rendered("report.html.j2", _context(result, labels or Labels()))
 
 
 def fragment(result: Evaluation) -> str:
     """The first screen, the forest plot and the advice, for a notebook cell."""
-    return str(_template("fragment.html.j2").render(**_context(result, Labels())))
+    return rendered("fragment.html.j2", _context(result, Labels()))
 
 
 @cache
@@ -53,8 +53,9 @@ def _environment() -> Any:
     return environment
 
 
-def _template(name: str) -> Any:
-    return _environment().get_template(name)
+def rendered(name: str, context: dict[str, Any]) -> str:
+    """A template of the folder ``templates``, filled in; what is not drawn already is escaped."""
+    return str(_environment().get_template(name).render(**context))
 
 
 def _context(result: Evaluation, labels: Labels) -> dict[str, Any]:

@@ -59,9 +59,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "episodes are promised to settle what they would not",
-            "_more_logs",
-            "(width / distance) ** 2",
-            "(width / distance)",
+            "Prospect.total",
+            "/ distance) ** 2",
+            "/ distance)",
             "test_more_episodes_shrink_the_gap_with_their_root",
         ),
         Mutant(

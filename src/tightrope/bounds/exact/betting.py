@@ -52,6 +52,21 @@ class Betting(ExactBound):
             mean = kernels.largest_mean(values / top, bets * top, stakes, tethers / top, float(np.log(1 / delta)))
         return float(mean * top)
 
+    def log_evidence(self, sample: SequentialValues, mean: float, *, delta: float, seed: int) -> float:
+        """The logarithm of the wealth against E[X] ≤ mean: an e-value, of the very game whose bound is ``lower``'s.
+
+        ``delta`` is what the bets are planned for; whatever it is, the wealth has a mean of at most one.
+        """
+        from tightrope.bounds.exact import planning_kernels as kernels
+
+        values, bets, stakes, tethers = games(sample, delta, seed)
+        scale = max(float(np.abs(values).max()), mean)
+        if scale <= 0:
+            return 0.0
+        with np.errstate(over="ignore"):
+            wealth, _ = kernels.log_wealth(values / scale, bets * scale, stakes, tethers / scale, mean / scale)
+        return float(wealth)
+
 
 def games(sample: SequentialValues, delta: float, seed: int) -> tuple[Array, Array, Array, Array]:
     """X, λ, the largest stake and C of every episode in each order, (orders, n) each.

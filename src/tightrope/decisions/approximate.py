@@ -1,0 +1,187 @@
+"""Bounds on all candidates from shared resamples: they hold together, and differences are paired."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from tightrope.base.behavior import BehaviorModel
+from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.problem import Problem
+from tightrope.base.records import About, Bound
+from tightrope.decisions.contenders import Baseline, Contender
+from tightrope.decisions.family import band, surely_above
+from tightrope.decisions.findings import Findings, Pair, gain_range
+from tightrope.estimators import Anchor, Estimator
+from tightrope.evaluation.recommend import OF_FEW
+from tightrope.evaluation.sentences import FEWEST
+from tightrope.evaluation.settings import Settings
+from tightrope.functional.engines import replicate
+from tightrope.functional.resampling import scheme
+from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic, standard_error
+
+HOW = "Shared resamples: each bound gives up as many of its lowest replicates as all of them can afford together."
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """A value counted from one end of the range of the return: its replicates, estimate and influence values."""
+
+    replicates: Array  # (B,)
+    estimate: float
+    influence: Array  # (n,)
+
+    def less(self, other: End, shown: float) -> End:
+        """The difference, on the same resamples; ``shown`` is the other's estimate as it is shown."""
+        return End(self.replicates - other.replicates, self.estimate - shown, self.influence - other.influence)
+
+
+class Ends(NamedTuple):
+    """A value from both ends. A lower bound of a difference takes the first from below and the second from above."""
+
+    low: End
+    high: End
+    name: str = ""  # of the estimator
+
+    def above(self, other: Ends) -> End:
+        """What this value exceeds another by, safe to be bounded from below; both estimates are those from below."""
+        return self.low.less(other.high, other.low.estimate)
+
+
+FEWEST_TOGETHER, TOGETHER = 5 * FEWEST, 0.6
+
+
+def share(n: int, about: About, count: int) -> float:
+    """The share of the error rate that is used for so many bounds: from few episodes approximations err too often.
+
+    Bounds that hold together lie further out in the tail than one alone, so they need more episodes to be near their
+    level: docs/decisions.md has the numbers.
+    """
+    if n < FEWEST:
+        return OF_FEW[about].share
+    return TOGETHER if n < FEWEST_TOGETHER and count > 1 else 1.0
+
+
+def enough(count: int, n: int, settings: Settings) -> int:
+    """Replicates that leave every pair of candidates a place in the tail."""
+    return math.ceil(count * (count - 1) / ((1 - settings.confidence) * share(n, "gain", count)))
+
+
+def approximate(contenders: Sequence[Contender], baseline: Baseline, settings: Settings) -> Findings:
+    """What resampling says of all candidates together."""
+    data = contenders[0].problem.dataset
+    *own, base = _resampled(contenders, baseline, data, settings)
+    about: About = "value" if baseline.number is not None else "gain"
+    by_value, by_gain, by_pair = (
+        (1 - settings.confidence) * share(data.n_trajectories, key, len(own)) for key in ("value", about, "gain")
+    )
+    behavior = contenders[0].problem.behavior
+    lows = [one.low for one in own]
+    gains = [one.above(base) for one in own]
+    floor, least = (data.value_range or (-np.inf,))[0], gain_range(data, baseline)[0]
+    return Findings(
+        values=_bounds(own, lows, "value", by_value, floor, settings, behavior),
+        gains=_bounds(own, gains, "gain", by_gain, least, settings, behavior),
+        better=[bool(one) for one in surely_above(_table(gains), by_gain)],
+        tops=[-float(band(_table([base.above(one)]), by_gain)[0]) for one in own],
+        differences=_differences(own, by_pair),
+        how=HOW,
+    )
+
+
+def _table(ends: Sequence[End]) -> Array:
+    return np.column_stack([one.replicates for one in ends])
+
+
+def _bounds(
+    own: Sequence[Ends],
+    ends: Sequence[End],
+    about: About,
+    delta: float,
+    least: float,
+    settings: Settings,
+    behavior: BehaviorModel | None,
+) -> list[Bound]:
+    """Lower bounds that hold together; what is declared is known as it is."""
+    together = band(_table(ends), delta)
+    return [
+        Bound(
+            value=max(float(value), least),
+            side="lower",
+            confidence=settings.confidence,
+            estimate=end.estimate,
+            estimator=one.name,
+            method="simultaneous percentile",
+            guarantee="approximate",
+            standard_error=standard_error(end.influence),
+            n_trajectories=len(end.influence),
+            n_resamples=settings.n_resamples,
+            n_undefined=int(np.isnan(end.replicates).sum()),
+            seed=settings.seed,
+            behavior=None if behavior is None else behavior.name,
+            about=about,
+        )
+        for one, end, value in zip(own, ends, together, strict=True)
+    ]
+
+
+def _differences(own: Sequence[Ends], delta: float) -> list[Pair]:
+    """Every ordered pair; their bounds hold together."""
+    places = [(i, j) for i in range(len(own)) for j in range(len(own)) if i != j]
+    if not places:
+        return []
+    ends = [own[i].above(own[j]) for i, j in places]
+    together = band(_table(ends), delta)
+    return [Pair(i, j, end.estimate, float(lower)) for (i, j), end, lower in zip(places, ends, together, strict=True)]
+
+
+def _resampled(
+    contenders: Sequence[Contender], baseline: Baseline, data: TrajectoryDataset, settings: Settings
+) -> list[Ends]:
+    """Both ends of every candidate and of the baseline, on the same resamples."""
+    statistics: list[FittedStatistic] = []
+    names = []
+    for one in [*contenders, *([baseline.policy] if baseline.policy else [])]:
+        estimator, both = one.first(partial(_statistics, one.problem))
+        statistics += both
+        names.append(estimator.name)
+    if baseline.policy is None:
+        number = baseline.number
+        names.append("")
+        statistics += 2 * [_mean(data.returns if number is None else np.full(data.n_trajectories, number))]
+    drawn = replicate(
+        statistics,
+        scheme(settings.resampling),
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
+        progress=settings.progress,
+        n_jobs=settings.n_jobs,
+    )
+    ends = [
+        End(one.values, statistic.estimate, statistic.influence())
+        for one, statistic in zip(drawn, statistics, strict=True)
+    ]
+    return [Ends(low, high, name) for low, high, name in zip(ends[::2], ends[1::2], names, strict=True)]
+
+
+def _statistics(problem: Problem, estimator: Estimator) -> tuple[FittedStatistic, FittedStatistic]:
+    """The estimator counted from the floor and, where there is one, from the ceiling."""
+    _, high = problem.dataset.value_range or (-np.inf, np.inf)
+    ends: tuple[Anchor, Anchor] = ("low", "high" if np.isfinite(high) else "low")
+    first, second = (estimator.anchored(end)(problem) for end in ends)
+    return first, second
+
+
+def _mean(values: Array) -> SumStatistic:
+    """The mean of one number for each episode."""
+    combine = RatioSum(np.ones(1))
+
+    def make_columns(start: int, stop: int) -> Array:
+        return np.column_stack([np.ones(stop - start), values[start:stop]])
+
+    return SumStatistic(len(values), combine.fields, make_columns, combine)

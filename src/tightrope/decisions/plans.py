@@ -1,0 +1,94 @@
+"""The record of a plan: how many episodes would settle a question, and which logs would settle it soonest."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from tightrope.base.beside import Provenance
+from tightrope.base.errors import visible
+from tightrope.base.plain import Record
+from tightrope.base.records import About, Bound, Verdict
+
+PlanKind = Literal["settled", "yes", "no", "broken"]
+
+
+@dataclass(frozen=True)
+class Step(Record):
+    """What so many episodes are expected to give."""
+
+    episodes: float  # in all
+    bound: float  # the expected bound, if the candidate is as it looks now
+    chance: float  # of the answer, if the candidate is as it looks now
+    chance_at_all: float  # of the answer, over all that the candidate may be, judging by these logs
+
+
+@dataclass(frozen=True)
+class Logging(Record):
+    """New logs of a mixture of today's policy and the candidate."""
+
+    share: float  # how often the candidate acts, at every step
+    episodes: float | None  # new ones, that settle it; None: these logs cannot tell
+    loss: float  # what an episode is expected to lose against today's policy; below 0: it gains
+    most_loss: float  # an upper bound on it; those of all shares hold together
+    allowed: bool  # within the declared risk
+
+
+@dataclass(frozen=True)
+class Plan(Record):
+    """How many episodes would settle whether the candidate is better, with the range that these logs leave.
+
+    >>> import numpy as np, tightrope
+    >>> from tightrope.domains import small
+    >>> clinic = small("clinic")
+    >>> logs = clinic.logs(150, rng=np.random.default_rng(1))
+    >>> result = tightrope.plan(logs, clinic.candidate, effect=0.05)
+    >>> result.kind, 500 < result.episodes < 5000, result.least < result.episodes < result.most
+    ('yes', True, True)
+    """
+
+    kind: PlanKind  # "yes", "no": the answer planned for; "settled": these logs have it; "broken": they say nothing
+    headline: str  # in one line
+    text: str  # what it rests on
+    episodes: float  # in all, that settle it with the chance below; infinite: no number would
+    least: float  # the range of that number
+    most: float  # infinite where the candidate may be at the threshold
+    chance: float  # of the answer at that number
+    n_trajectories: int  # episodes in the logs
+    about: About  # "gain" over the policy that made the logs, or "value"
+    threshold: float  # what is to be exceeded
+    effect: float | None  # the distance that was planned for; None: the one that these logs show
+    verdict: Verdict | None  # what these logs say now
+    bound: Bound | None  # what it was planned from
+    steps: tuple[Step, ...] = ()  # at several numbers of episodes
+    logging: tuple[Logging, ...] = ()  # at several shares of the candidate
+    no_logging: str = ""  # why nothing is known of other logs
+    risk: float | None = None  # the largest allowed loss of an episode
+    settings: dict[str, Any] = field(default_factory=dict)  # confidence, replicates, seed and the like
+    provenance: Provenance | None = field(default=None, compare=False)  # where it comes from
+
+    @property
+    def soonest(self) -> Logging | None:
+        """The allowed logs that settle it with the fewest episodes."""
+        known = [one for one in self.logging if one.allowed and one.episodes is not None]
+        return min(known, key=lambda one: one.episodes or 0.0) if known else None
+
+    def __str__(self) -> str:
+        return visible("\n".join(part for part in (self.headline, self.text) if part))
+
+    def __rich__(self) -> Any:
+        from tightrope.decisions.tables import plan_table
+
+        return plan_table(self)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> str:
+        """One self-contained page with a curve of the chance of an answer; also written to ``path`` if given."""
+        from tightrope.decisions.pages import plan_page
+        from tightrope.io.write import write_text
+
+        text = plan_page(self, title or "")
+        if path is not None:
+            write_text(Path(path), text)
+        return text

@@ -1,0 +1,119 @@
+"""Plans, measured: the number of episodes that they name, beside the one at which yes comes as often as promised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from tightrope.api import lower_bound
+from tightrope.base.problem import Problem
+from tightrope.base.records import Bound
+from tightrope.decisions.planning import by_effect
+from tightrope.domains import SmallProblem, small
+from tightrope.evaluation.needed import CHANCE, NORMAL, Needed, prospect
+from tightrope.io.write import write_text
+from tightrope.studies.comparing import HEAD
+from tightrope.studies.pages.planning import TITLE, render
+from tightrope.studies.pages.sections import with_section
+
+PILOT = 200
+AROUND = (0.5, 0.8, 1.25, 2.0)  # of a first guess: where the chance of a yes is measured
+
+
+@dataclass(frozen=True)
+class Case:
+    """A candidate that exceeds its threshold by this much, and how it is bounded."""
+
+    problem: str
+    distance: float
+    recommended: bool = False  # by the whole rule, rehearsals included; else by its main part
+
+
+CASES = (
+    Case("clinic", 0.1),
+    Case("clinic", 0.1, recommended=True),
+    Case("bonus", 0.15),
+    Case("decline", 0.6),
+    Case("walker", 1.0),
+)
+
+
+@dataclass
+class Planned:
+    """What was planned from each pilot, beside the truth."""
+
+    case: Case
+    truth: float = math.nan  # episodes at which the answer is yes at the promised chance
+    as_it_looks: list[Needed] = field(default_factory=list)
+    by_effect: list[Needed] = field(default_factory=list)
+    unsettled: list[bool] = field(default_factory=list)  # whether the pilot itself says no yes
+
+
+def bounded(case: Case, problem: SmallProblem, n: int, seed: int) -> tuple[Bound, Problem]:
+    """A lower bound from new logs, and the problem that it bounds."""
+    logs = problem.logs(n, rng=np.random.default_rng([20261116, n, seed]))
+    estimator, method = (None, None) if case.recommended else ("tdr", "percentile")
+    bound = lower_bound(
+        logs, problem.candidate, estimator=estimator, method=method, n_resamples=1000, seed=seed, n_jobs=1
+    )
+    return bound, Problem(logs, problem.candidate)
+
+
+def needed_in_truth(case: Case, problem: SmallProblem, guess: float, trials: int) -> float:
+    """Where the measured chance of a yes crosses the promised one: a line through its normal scores over √n."""
+    roots, scores, threshold = [], [], problem.true_value - case.distance
+    for times in AROUND:
+        n = round(times * guess)
+        yes = sum(bounded(case, problem, n, seed)[0].value > threshold for seed in range(trials))
+        roots.append(math.sqrt(n))
+        scores.append(NORMAL.inv_cdf((yes + 0.5) / (trials + 1)))
+    slope, start = np.polyfit(roots, scores, 1)
+    return float(((NORMAL.inv_cdf(CHANCE) - start) / slope) ** 2)
+
+
+def planned(case: Case, pilots: int, trials: int) -> Planned:
+    """Plans from pilots, and the truth."""
+    problem, result = small(case.problem), Planned(case)
+    threshold = problem.true_value - case.distance
+    for seed in range(pilots):
+        bound, question = bounded(case, problem, PILOT, seed)
+        view = prospect(bound, threshold)
+        assert view is not None
+        result.as_it_looks.append(view.needed())
+        declared = replace(view, distance=case.distance)
+        result.by_effect.append(by_effect(declared, CHANCE, bound, question))
+        result.unsettled.append(bound.value <= threshold)
+    guess = float(np.median([one.total for one in result.by_effect]))
+    result.truth = needed_in_truth(case, problem, guess, trials)
+    return result
+
+
+def studied(pilots: int, trials: int) -> Iterator[Planned]:
+    """All cases."""
+    for case in CASES:
+        few = 4 if case.recommended else 1  # rehearsals take their time
+        result = planned(case, pilots // few, trials // few)
+        typer.echo(f"{case.problem}: {result.truth:.0f} episodes", err=True)
+        yield result
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="The page whose section is replaced.")] = Path("docs/decisions.md"),
+    pilots: Annotated[int, typer.Option(help="Pilots a case.")] = 400,
+    trials: Annotated[int, typer.Option(help="Data sets a number of episodes.")] = 300,
+) -> None:
+    """Measure plans and write their section of the page on decisions."""
+    text = render(list(studied(pilots, trials)))
+    page = out.read_text(encoding="utf-8") if out.exists() else HEAD
+    write_text(out, with_section(page, TITLE, text))
+    typer.echo(f"wrote {out}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
