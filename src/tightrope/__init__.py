@@ -34,6 +34,8 @@ from tightrope.base.policy import (
 )
 from tightrope.base.records import Advice, Bound, Interval
 from tightrope.base.warnings import Caution
+from tightrope.decisions.distribution import distribution
+from tightrope.decisions.tails.record import Distribution, Tail
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write
 from tightrope.report.evaluation import Evaluation
@@ -50,6 +52,7 @@ __all__ = [
     "DataError",
     "DeterministicControl",
     "DeterministicPolicy",
+    "Distribution",
     "Evaluation",
     "GaussianPolicy",
     "Interval",
@@ -64,10 +67,12 @@ __all__ = [
     "StatePolicy",
     "StudyError",
     "TabularPolicy",
+    "Tail",
     "TightropeError",
     "TrajectoryDataset",
     "UniformPolicy",
     "advise",
+    "distribution",
     "draw_weights",
     "estimate",
     "evaluate",
