@@ -11,6 +11,7 @@ import pytest
 import tightrope
 from tightrope import BoundError, Distribution
 from tightrope.bounds.exact.betting import Betting
+from tightrope.bounds.exact.betting_mixture import BettingMixture
 from tightrope.decisions.tails.exact import tail_mean_lower
 from tightrope.decisions.tails.outcomes import Outcomes, tail_mean
 from tightrope.domains import small
@@ -199,6 +200,22 @@ def test_key_points_come_from_episodes_that_are_then_left_out(monkeypatch):
     shape = tightrope.distribution(walks(100), WALKER.candidate, points=4, strict=True)
     assert set(used) == {80}
     assert len(used) == len(shape.lower) + len(shape.upper)
+
+
+def test_a_quantile_is_found_by_trying_every_return():
+    logs = walks(300)
+    logs_of = logs.eval_log_probs - logs.behavior_log_probs
+    ratios = np.exp([logs_of[logs.steps(i, i + 1)].sum() for i in range(300)])
+
+    def bound(event):
+        return BettingMixture().lower(TrajectoryValues(ratios * event, 0.0, 1.0, None), delta=0.025, seed=0)
+
+    for p in (0.1, 0.5):
+        tail = tightrope.distribution(logs, WALKER.candidate, quantiles=[p], points=0, strict=True).quantile(p)
+        returns = np.unique(logs.returns)
+        low = [x for x in returns if 1 - bound(logs.returns >= x) < p]
+        high = [x for x in returns if bound(logs.returns <= x) > p]
+        assert (tail.lower, tail.upper) == (max(low, default=-32.0), min(high))
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_one_other_key_points():

@@ -99,12 +99,12 @@ def _exact(shape: Distribution, outcomes: Outcomes, ask: dict[str, Any], points:
     """The record with exact bounds."""
     bounds = exact_tails(outcomes, **ask, points=points)
     band = replace(shape, lower=bounds.lower, upper=bounds.upper)
-    means = dict(zip(ask["shares"], bounds.means, strict=True))
+    own = [(-np.inf, np.inf) for _ in ask["levels"]]  # the band has key points there
+    own += [*bounds.quantiles, *((mean, np.inf) for mean in bounds.means)]
     tails = []
-    for tail in _estimates(outcomes, ask):
+    for tail, (least, most) in zip(_estimates(outcomes, ask), own, strict=True):
         known = {"below": band.below, "quantile": band.quantile, "cvar": band.cvar}[tail.kind](tail.at)
-        own = means[tail.at] if tail.kind == "cvar" else -np.inf
-        tails.append(replace(tail, lower=max(known.lower, own), upper=known.upper))
+        tails.append(replace(tail, lower=max(known.lower, least), upper=min(known.upper, most)))
     return replace(band, tails=tuple(tails))
 
 

@@ -11,6 +11,7 @@ random part of the episodes that is then left out. "Universal off-policy evaluat
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,12 +21,12 @@ import numpy as np
 from tightrope.base.dataset import Array, BoolArray
 from tightrope.base.errors import BoundError
 from tightrope.bounds.exact.betting import MANY, MOST_PAST, MOST_STAKE, ORDERS, PSEUDO, Betting, block_edges
+from tightrope.bounds.exact.betting_mixture import BettingMixture
 from tightrope.decisions.tails.outcomes import Outcomes
 from tightrope.functional.values import TrajectoryValues
 
 LOOK = 0.2  # share of the episodes that key points are taken from, where they are not named
 LEAST = 10  # episodes
-RUNGS = (1.0, 2.0, 3.5)  # standard errors from a quantile to the key points on either side of it
 CUTS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)  # of the share of a tail: at which quantiles returns may be cut
 
 Points = tuple[tuple[float, float], ...]
@@ -33,11 +34,12 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class ExactTails:
-    """What holds together: steps of the band, and one lower bound for the mean of each tail that was named."""
+    """What holds together: steps of the band, both ends of each quantile, a lower bound on the mean of each tail."""
 
     lower: Points  # (a, p): P(G ≤ a) ≥ p
     upper: Points  # (b, p): P(G < b) ≤ p
-    means: tuple[float, ...]  # a lower bound for each share
+    quantiles: tuple[tuple[float, float], ...]
+    means: tuple[float, ...]
 
 
 def exact_tails(
@@ -54,16 +56,17 @@ def exact_tails(
     floors = [float(np.nextafter(level, -np.inf)) for level in levels]  # P(G ≤ this) is P(G < level)
     ceilings = [float(level) for level in levels]
     rest = outcomes
-    if points or quantiles:
+    if points:
         look, rest = _parted(outcomes, seed)
-        low, high = _key_points(look, quantiles, points)
-        floors, ceilings = [*floors, *low], [*ceilings, *high]
-    part = delta / max(1, len(floors) + len(ceilings) + len(shares))
+        grid = np.unique(look.quantiles((np.arange(points) + 0.5) / points)).tolist()
+        floors, ceilings = [*floors, *grid], [*ceilings, *grid]
+    part = delta / (len(floors) + len(ceilings) + 2 * len(quantiles) + len(shares))
     ways = ((a, rest.returns <= a) for a in floors), ((b, rest.returns >= b) for b in ceilings)
     lower, upper = ([(x, _mean(rest, event, part, seed)) for x, event in way] for way in ways)
     return ExactTails(
         tuple(sorted((a, min(p, 1.0)) for a, p in lower)),
         tuple(sorted((b, max(0.0, 1.0 - p)) for b, p in upper)),
+        tuple(quantile_ends(outcomes, p, part) for p in quantiles),
         tuple(tail_mean_lower(outcomes, share, part, seed) for share in shares),
     )
 
@@ -87,16 +90,26 @@ def _parted(outcomes: Outcomes, seed: int) -> tuple[Outcomes, Outcomes]:
     return outcomes.take(order[:first]), outcomes.take(order[first:])
 
 
-def _key_points(look: Outcomes, quantiles: Sequence[float], points: int) -> tuple[list[float], list[float]]:
-    """Where to bound from below and from above: a few returns on either side of each quantile, and an even grid."""
-    grid = look.quantiles((np.arange(points) + 0.5) / points) if points else np.empty(0)
-    low, high = set(grid.tolist()), set(grid.tolist())
-    effective = look.ratios.sum() ** 2 / np.square(look.ratios).sum() / LOOK
-    for p in quantiles:
-        away = np.array(RUNGS) * np.sqrt(p * (1 - p) / effective)
-        high |= set(look.quantiles(np.maximum(p - away, 0.0)).tolist())  # P(G < b) < p says that b is no more than it
-        low |= set(look.quantiles(np.minimum(p + away, 1.0)).tolist())
-    return sorted(low), sorted(high)
+def quantile_ends(outcomes: Outcomes, p: float, delta: float) -> tuple[float, float]:
+    """A lower and an upper bound on the p-quantile q, each at level 1 − delta, from all episodes and all their returns.
+
+    Let U(x) be one less the bound of ``BettingMixture`` on the mean of ρ·1{G ≥ x}. Its bets are fixed, so its bound
+    rises with every value, and U rises with x. For every x > q therefore U(x) ≥ U(q⁺), made of 1{G > q}, which with
+    probability 1 − δ is at least P(G ≤ q) ≥ p: no x > q has U(x) < p, however many are tried. The largest return with
+    U < p is a lower bound; the upper one comes likewise, from P(G < q) ≤ p. Nothing is paid for the search.
+    """
+    values = np.unique(outcomes.returns)
+
+    def bound(event: BoolArray) -> float:
+        sample = TrajectoryValues(outcomes.weighed(event.astype(np.float64)), 0.0, 1.0, None)
+        return BettingMixture().lower(sample, delta=delta, seed=0)
+
+    below = bisect_left(values, True, key=lambda x: bool(1.0 - bound(outcomes.returns >= x) >= p))
+    above = bisect_left(values, True, key=lambda x: bool(bound(outcomes.returns <= x) > p))
+    return (
+        float(values[below - 1]) if below else outcomes.low,
+        float(values[above]) if above < len(values) else outcomes.high,
+    )
 
 
 def tail_mean_lower(outcomes: Outcomes, share: float, delta: float, seed: int) -> float:

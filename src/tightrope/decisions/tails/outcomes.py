@@ -34,9 +34,8 @@ class Outcomes:
         largest = 0.0 if exact else ratios.log_max[-1]
         logs = np.concatenate([ratios.log(start, stop)[:, -1] for start, stop in data.chunks()])
         short = np.zeros(data.n_trajectories, bool) if data.cut is None else data.cut & (data.lengths < data.horizon)
-        known = (
-            data.horizon_declared or data.return_range is not None
-        )  # a range of steps says nothing without their number
+        # A range of steps says nothing about returns where the number of steps is only the longest seen.
+        known = data.horizon_declared or data.return_range is not None
         low, high = (data.value_range if known else None) or (-np.inf, np.inf)
         return cls(data.returns, np.exp(logs - largest), short, low, high)
 
