@@ -12,6 +12,7 @@ import tightrope
 from tightrope import BoundError, Distribution
 from tightrope.bounds.exact.betting import Betting
 from tightrope.bounds.exact.betting_mixture import BettingMixture
+from tightrope.decisions import distribution as module
 from tightrope.decisions.tails.exact import tail_mean_lower
 from tightrope.decisions.tails.outcomes import Outcomes, tail_mean
 from tightrope.domains import small
@@ -123,7 +124,8 @@ def test_a_level_alone_has_two_exact_bounds_at_half_the_error_each():
     assert tail.upper == pytest.approx(1 - Betting().lower(above, delta=0.025, seed=5))
 
 
-def test_replicates_are_whole_distributions():
+def test_replicates_are_whole_distributions(monkeypatch):
+    monkeypatch.setattr(module, "FEW", 0.0)
     logs, size, seed = walks(40), 200, 11
     shape = tightrope.distribution(
         logs, WALKER.candidate, levels=[-12.0], quantiles=[0.3], shares=[0.2], n_resamples=size, seed=seed
@@ -151,6 +153,28 @@ def test_replicates_are_whole_distributions():
     assert [p for _, p in shape.lower] == pytest.approx(np.maximum(whole - ranked["up"][-5], 0))
     before = np.append(0, whole[:-1])
     assert [p for _, p in shape.upper] == pytest.approx(np.minimum(before + ranked["down"][-5], 1))
+
+
+def test_where_a_tail_is_thin_its_exact_bounds_stand_in():
+    logs = walks(100)
+    asked = {"levels": [-12.0], "shares": [0.05]}
+    shape = tightrope.distribution(logs, WALKER.candidate, quantiles=[0.5], **asked, n_resamples=200)
+    assert [tail.guarantee for tail in shape.tails] == ["exact", "approximate", "exact"]
+    assert [warning.code for warning in shape.warnings if warning.code == "thin-tail"] == ["thin-tail"]
+    for name, given in asked.items():
+        (own,) = tightrope.distribution(logs, WALKER.candidate, **{name: given}, points=0, strict=True).tails
+        (here,) = [tail for tail in shape.tails if tail.kind == own.kind]
+        assert (here.lower, here.upper) == (own.lower, own.upper)
+    dropped = tightrope.distribution(replace(logs, n_dropped=1), WALKER.candidate, **asked, n_resamples=200)
+    assert [(tail.lower, tail.upper) for tail in dropped.tails] == [(0.0, 1.0), logs.value_range]
+
+
+def test_how_many_episodes_tell_of_a_tail():
+    outcomes = Outcomes(np.arange(4.0), np.array([3.0, 1.0, 1.0, 1.0]), np.zeros(4, bool), 0.0, 3.0)
+    first = np.array([True, True, False, False])
+    assert outcomes.effective(first) == pytest.approx(min(16 / 10, 36 / 12 * 4 / 6))
+    assert outcomes.effective(~first) == pytest.approx(min(2.0, 36 / 12 * 2 / 6))
+    assert outcomes.effective(np.zeros(4, bool)) == 0.0
 
 
 # -- laws ----------------------------------------------------------------------------------------------------------

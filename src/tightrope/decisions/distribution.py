@@ -14,7 +14,7 @@ from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError, failing
 from tightrope.base.names import suggests_keywords
 from tightrope.base.problem import Problem
-from tightrope.base.warnings import coded
+from tightrope.base.warnings import caution, coded
 from tightrope.decisions.tails.bootstrap import bootstrap_tails
 from tightrope.decisions.tails.exact import Points, exact_tails
 from tightrope.decisions.tails.outcomes import Outcomes, tail_mean
@@ -26,6 +26,10 @@ from tightrope.functional.resampling import Seed
 
 MOST_STEPS = 500  # of the estimate and of an approximate band, in the record
 MOST_POINTS = 1000  # key points of an exact band
+FEW = 10.0  # effective episodes: a bootstrap of a tail with fewer resamples almost the same few
+
+Asked = dict[str, tuple[float, ...]]
+NOTHING: Asked = {"levels": (), "quantiles": (), "shares": ()}
 
 
 @suggests_keywords
@@ -65,7 +69,7 @@ def distribution(
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
     >>> shape = tightrope.distribution(logs, walker.candidate, levels=[-20], shares=[0.1], points=0, strict=True)
     >>> print(shape.below(-20))
-    below -20: 0.1381 (from 0.0634 to 0.3115)
+    below -20: 0.1381 (from 0.0617 to 0.318)
     """
     settings = Settings(confidence=confidence, n_resamples=n_resamples, seed=seed)
     _check_asked(levels, quantiles, shares, points)
@@ -74,8 +78,7 @@ def distribution(
         check_size("reward", dataset.rewards, dataset.where)
         outcomes = Outcomes.of(problem, exact=strict)
         warnings = overlap(problem).warnings
-        common = {"levels": tuple(levels), "quantiles": tuple(quantiles), "shares": tuple(shares)}
-        ask: dict[str, Any] = {**common, "delta": 1 - settings.confidence, "seed": settings.seed}
+        ask: Asked = {"levels": tuple(levels), "quantiles": tuple(quantiles), "shares": tuple(shares)}
         values, heights = _thinned(*outcomes.steps())
         shape = Distribution(
             steps=_pairs(values, heights),
@@ -91,16 +94,16 @@ def distribution(
             warnings=(*dataset.notes, *(coded(warnings, "mean-ratio") if strict else warnings)),
         )
         if strict:
-            return _exact(shape, outcomes, ask, points)
-        return _approximate(shape, outcomes, ask, progress)
+            return _exact(shape, outcomes, ask, points, settings.seed)
+        return _approximate(shape, problem, ask, progress)
 
 
-def _exact(shape: Distribution, outcomes: Outcomes, ask: dict[str, Any], points: int) -> Distribution:
-    """The record with exact bounds."""
-    bounds = exact_tails(outcomes, **ask, points=points)
+def _exact(shape: Distribution, outcomes: Outcomes, ask: Asked, points: int, seed: int) -> Distribution:
+    """The record with exact bounds, which hold together."""
+    bounds = exact_tails(outcomes, **ask, points=points, delta=1 - shape.confidence, seed=seed)
     band = replace(shape, lower=bounds.lower, upper=bounds.upper)
     own = [(-np.inf, np.inf) for _ in ask["levels"]]  # the band has key points there
-    own += [*bounds.quantiles, *((mean, np.inf) for mean in bounds.means)]
+    own += [*bounds.quantiles, *bounds.means]
     tails = []
     for tail, (least, most) in zip(_estimates(outcomes, ask), own, strict=True):
         known = {"below": band.below, "quantile": band.quantile, "cvar": band.cvar}[tail.kind](tail.at)
@@ -108,25 +111,61 @@ def _exact(shape: Distribution, outcomes: Outcomes, ask: dict[str, Any], points:
     return replace(band, tails=tuple(tails))
 
 
-def _approximate(
-    shape: Distribution, outcomes: Outcomes, ask: dict[str, Any], progress: Progress | None
-) -> Distribution:
-    """The record with bounds by bootstrap."""
+def _approximate(shape: Distribution, problem: Problem, ask: Asked, progress: Progress | None) -> Distribution:
+    """The record with bounds by bootstrap; where a tail is thin, with the exact bounds of that tail alone."""
     assert shape.n_resamples is not None
-    bounds = bootstrap_tails(outcomes, **ask, n_resamples=shape.n_resamples, progress=progress)
+    outcomes = Outcomes.of(problem, exact=False)
+    bounds = bootstrap_tails(
+        outcomes,
+        **ask,
+        delta=1 - shape.confidence,
+        n_resamples=shape.n_resamples,
+        seed=shape.seed,
+        progress=progress,
+    )
     before = np.append(0.0, bounds.heights[:-1])  # P(G < x) at each return
     lower = _thinned(bounds.values, np.maximum(bounds.heights - bounds.below, 0.0))
     upper = _thinned(bounds.values, np.minimum(before + bounds.above, 1.0))
+    shape = replace(shape, lower=_pairs(*lower), upper=_pairs(*upper))
     ends = (*bounds.levels, *bounds.quantiles, *bounds.means)
-    low, high = shape.value_range
-    tails = []
+    tails, thin = [], FEW
     for tail, (least, most) in zip(_estimates(outcomes, ask), ends, strict=True):
-        floor, top = (0.0, 1.0) if tail.kind == "below" else (low, high)
-        tails.append(replace(tail, lower=max(least, floor), upper=min(most, top)))
-    return replace(shape, lower=_pairs(*lower), upper=_pairs(*upper), tails=tuple(tails))
+        effective = _effective(outcomes, tail)
+        if effective < FEW:
+            tails.append(_stand_in(shape, problem, tail))
+            thin = min(thin, effective)
+        else:
+            tails.append(replace(tail, lower=least, upper=most, guarantee="approximate"))
+    if thin == FEW:
+        return replace(shape, tails=tuple(tails))
+    text = f"a tail holds fewer than {FEW:g} effective episodes ({thin:.2g}): its exact bounds stand in"
+    return replace(shape, tails=tuple(tails), warnings=(*shape.warnings, caution("thin-tail", text, effective=thin)))
 
 
-def _estimates(outcomes: Outcomes, ask: dict[str, Any]) -> list[Tail]:
+def _effective(outcomes: Outcomes, tail: Tail) -> float:
+    """How many effective episodes tell of a tail: those in it and, but for the mean of the lowest, those beyond it."""
+    if tail.kind == "below":
+        inside = outcomes.returns < tail.at
+        return min(outcomes.effective(inside), outcomes.effective(~inside))
+    end = outcomes.quantiles(np.array([tail.at]))[0]
+    low, high = outcomes.effective(outcomes.returns <= end), outcomes.effective(outcomes.returns >= end)
+    return low if tail.kind == "cvar" else min(low, high)
+
+
+def _stand_in(shape: Distribution, problem: Problem, tail: Tail) -> Tail:
+    """The exact bounds of one tail; what is possible, where nothing exact can be said."""
+    names = {"below": "levels", "quantile": "quantiles", "cvar": "shares"}
+    ask: Asked = {**NOTHING, names[tail.kind]: (tail.at,)}
+    try:
+        outcomes = Outcomes.of(problem, exact=True)
+    except BoundError:
+        low, high = (0.0, 1.0) if tail.kind == "below" else shape.value_range
+        return replace(tail, lower=low, upper=high)
+    (own,) = _exact(shape, outcomes, ask, points=0, seed=shape.seed).tails
+    return replace(own, estimate=tail.estimate)
+
+
+def _estimates(outcomes: Outcomes, ask: Asked) -> list[Tail]:
     """What was named, estimated from all episodes, without bounds yet."""
     values, heights = outcomes.steps()
     below = np.append(0.0, heights)[np.searchsorted(values, np.asarray(ask["levels"], dtype=np.float64))]

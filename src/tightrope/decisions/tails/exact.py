@@ -34,12 +34,12 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class ExactTails:
-    """What holds together: steps of the band, both ends of each quantile, a lower bound on the mean of each tail."""
+    """What holds together: steps of the band, and both ends of each quantile and of the mean of each tail."""
 
     lower: Points  # (a, p): P(G ≤ a) ≥ p
     upper: Points  # (b, p): P(G < b) ≤ p
     quantiles: tuple[tuple[float, float], ...]
-    means: tuple[float, ...]
+    means: tuple[tuple[float, float], ...]
 
 
 def exact_tails(
@@ -60,14 +60,15 @@ def exact_tails(
         look, rest = _parted(outcomes, seed)
         grid = np.unique(look.quantiles((np.arange(points) + 0.5) / points)).tolist()
         floors, ceilings = [*floors, *grid], [*ceilings, *grid]
-    part = delta / (len(floors) + len(ceilings) + 2 * len(quantiles) + len(shares))
+    part = delta / (len(floors) + len(ceilings) + 2 * len(quantiles) + 2 * len(shares))
     ways = ((a, rest.returns <= a) for a in floors), ((b, rest.returns >= b) for b in ceilings)
     lower, upper = ([(x, _mean(rest, event, part, seed)) for x, event in way] for way in ways)
     return ExactTails(
         tuple(sorted((a, min(p, 1.0)) for a, p in lower)),
         tuple(sorted((b, max(0.0, 1.0 - p)) for b, p in upper)),
-        tuple(quantile_ends(outcomes, p, part) for p in quantiles),
-        tuple(tail_mean_lower(outcomes, share, part, seed) for share in shares),
+        tuple((quantile_lower(outcomes, p, part), quantile_upper(outcomes, p, part)) for p in quantiles),
+        # The mean of a tail is at most the quantile where the tail ends.
+        tuple((tail_mean_lower(outcomes, p, part, seed), quantile_upper(outcomes, p, part)) for p in shares),
     )
 
 
@@ -90,26 +91,32 @@ def _parted(outcomes: Outcomes, seed: int) -> tuple[Outcomes, Outcomes]:
     return outcomes.take(order[:first]), outcomes.take(order[first:])
 
 
-def quantile_ends(outcomes: Outcomes, p: float, delta: float) -> tuple[float, float]:
-    """A lower and an upper bound on the p-quantile q, each at level 1 − delta, from all episodes and all their returns.
+def quantile_lower(outcomes: Outcomes, p: float, delta: float) -> float:
+    """A lower bound on the p-quantile q at level 1 − delta, from all episodes, with every return for a key point.
 
     Let U(x) be one less the bound of ``BettingMixture`` on the mean of ρ·1{G ≥ x}. Its bets are fixed, so its bound
     rises with every value, and U rises with x. For every x > q therefore U(x) ≥ U(q⁺), made of 1{G > q}, which with
     probability 1 − δ is at least P(G ≤ q) ≥ p: no x > q has U(x) < p, however many are tried. The largest return with
-    U < p is a lower bound; the upper one comes likewise, from P(G < q) ≤ p. Nothing is paid for the search.
+    U < p is the bound, and nothing is paid for the search.
     """
     values = np.unique(outcomes.returns)
+    place = bisect_left(values, True, key=lambda x: 1.0 - _fixed(outcomes, outcomes.returns >= x, delta) >= p)
+    return float(values[place - 1]) if place else outcomes.low
 
-    def bound(event: BoolArray) -> float:
-        sample = TrajectoryValues(outcomes.weighed(event.astype(np.float64)), 0.0, 1.0, None)
-        return BettingMixture().lower(sample, delta=delta, seed=0)
 
-    below = bisect_left(values, True, key=lambda x: bool(1.0 - bound(outcomes.returns >= x) >= p))
-    above = bisect_left(values, True, key=lambda x: bool(bound(outcomes.returns <= x) > p))
-    return (
-        float(values[below - 1]) if below else outcomes.low,
-        float(values[above]) if above < len(values) else outcomes.high,
-    )
+def quantile_upper(outcomes: Outcomes, p: float, delta: float) -> float:
+    """An upper bound on the p-quantile q: the lowest return x whose bound on P(G ≤ x) exceeds p; by the same argument,
+    since P(G < q) ≤ p.
+    """
+    values = np.unique(outcomes.returns)
+    place = bisect_left(values, True, key=lambda x: _fixed(outcomes, outcomes.returns <= x, delta) > p)
+    return float(values[place]) if place < len(values) else outcomes.high
+
+
+def _fixed(outcomes: Outcomes, event: BoolArray, delta: float) -> float:
+    """A lower bound on the probability of an event, by bets that no value moves."""
+    sample = TrajectoryValues(outcomes.weighed(event.astype(np.float64)), 0.0, 1.0, None)
+    return BettingMixture().lower(sample, delta=delta, seed=0)
 
 
 def tail_mean_lower(outcomes: Outcomes, share: float, delta: float, seed: int) -> float:

@@ -51,6 +51,18 @@ class Outcomes:
         result: Array = np.where(self.cut, 0.0, self.ratios * values)
         return result
 
+    def effective(self, event: BoolArray) -> float:
+        """How many episodes of the candidate itself would say as much about an event.
+
+        The smaller of (Σρ)² / Σρ² over the episodes of the event, and of its share of that over all.
+        """
+
+        def size(ratios: Array) -> float:
+            return float(ratios.sum() ** 2 / squares) if (squares := float(np.square(ratios).sum())) > 0 else 0.0
+
+        part = self.ratios[event]
+        return min(size(part), size(self.ratios) * float(part.sum() / self.ratios.sum()))
+
     def steps(self) -> tuple[Array, Array]:
         """The distinct returns, rising, and the self-normalised share of the ratios at or below each."""
         values, place = np.unique(self.returns, return_inverse=True)

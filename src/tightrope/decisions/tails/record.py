@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal
@@ -40,6 +40,7 @@ class Tail(Record):
     estimate: float  # by self-normalised importance sampling
     lower: float  # the lower bound
     upper: float  # the upper bound
+    guarantee: Guarantee = "exact"  # or "approximate"
 
     def __str__(self) -> str:
         low, high = outward(self.lower, "lower"), outward(self.upper, "upper")
@@ -51,7 +52,7 @@ class Distribution(Record):
     """The candidate's distribution of returns: an estimate, a band around it, and what was asked about its tail.
 
     All bounds of an exact record hold together with the confidence. An approximate band holds as a whole; each thing
-    that was named has an interval of its own, which holds alone.
+    that was named has an interval of its own, which holds alone: an exact one where its tail is thin.
 
     >>> import numpy as np, tightrope
     >>> from tightrope.domains import small
@@ -111,8 +112,8 @@ class Distribution(Record):
             if (own.kind, own.at) == (tail.kind, tail.at):
                 if self.guarantee == "approximate":
                     return own
-                return Tail(own.kind, own.at, own.estimate, max(own.lower, tail.lower), min(own.upper, tail.upper))
-        return tail
+                tail = replace(own, lower=max(own.lower, tail.lower), upper=min(own.upper, tail.upper))
+        return replace(tail, guarantee=self.guarantee)
 
 
 def check_share(name: str, value: float) -> None:
