@@ -35,6 +35,8 @@ from tightrope.base.policy import (
 from tightrope.base.records import Advice, Bound, Interval
 from tightrope.base.warnings import Caution
 from tightrope.decisions.distribution import distribution
+from tightrope.decisions.improve import improve
+from tightrope.decisions.improvement.record import Improvement
 from tightrope.decisions.tails.record import Distribution, Tail
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write
@@ -55,6 +57,7 @@ __all__ = [
     "Distribution",
     "Evaluation",
     "GaussianPolicy",
+    "Improvement",
     "Interval",
     "MissingBoundError",
     "MixturePolicy",
@@ -77,6 +80,7 @@ __all__ = [
     "estimate",
     "evaluate",
     "greedy",
+    "improve",
     "interval",
     "log_episodes",
     "lower_bound",

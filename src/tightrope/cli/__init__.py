@@ -8,6 +8,7 @@ import typer
 
 import tightrope
 from tightrope.cli.domains import demo, truth
+from tightrope.cli.improve import improve
 from tightrope.cli.log import log
 from tightrope.cli.logs import evaluate, inspect
 from tightrope.cli.shared import BAD_INPUT, EXITS, GATE, NO_ANSWER
@@ -22,7 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (evaluate, inspect, tail, log, demo, coverage, reproduce, truth):
+for command in (evaluate, inspect, tail, improve, log, demo, coverage, reproduce, truth):
     app.command(epilog=GATE if command is evaluate else EXITS)(command)
 
 
