@@ -15,6 +15,7 @@ from tightrope.decisions import improve as module
 from tightrope.decisions.improvement import proposals
 from tightrope.decisions.improvement.tables import Coded, TableModel
 from tightrope.domains import small
+from tightrope.estimators import DR
 from tightrope.models.tabular.model import TabularModel
 
 CLINIC, BONUS = small("clinic"), small("bonus")
@@ -33,7 +34,7 @@ def seen(n=400, seed=2):
 
 def test_a_policy_that_passes_is_better_and_evaluate_reads_its_file(tmp_path):
     result = tightrope.improve(seen(), strict=True)
-    assert result.found
+    assert result.success
     value = BONUS.mdp.value(result.policy)
     assert value - BONUS.behavior_value > result.bound.value > 0
     for name in ("policy.csv", "policy.parquet"):
@@ -49,7 +50,7 @@ def test_where_nothing_is_better_nothing_is_returned():
     chances[..., [0, 5]] = 0.5
     same = replace(CLINIC.mdp, transition_probs=chances)
     result = tightrope.improve(same.simulate(CLINIC.behavior, 200, rng=np.random.default_rng(0)), strict=True)
-    assert not result.found
+    assert not result.success
     assert result.rows == ()
     assert "No solution found" in result.why
     for use in (lambda: result.policy, lambda: result.write("none.csv")):
@@ -60,7 +61,7 @@ def test_where_nothing_is_better_nothing_is_returned():
 def test_a_number_as_baseline_asks_for_the_value():
     high = tightrope.improve(seen(), baseline=5.0, strict=True)
     low = tightrope.improve(seen(), baseline=0.2, strict=True)
-    assert (high.found, low.found) == (False, True)
+    assert (high.success, low.success) == (False, True)
     assert low.bound.about == "value"
 
 
@@ -140,9 +141,8 @@ def test_values_of_a_policy_are_doubly_robust():
     # The last step's next state is unknown to the proposals; so it is here.
     plain = replace(logs, final_states=None)
     model = TabularModel(unseen="terminate", unseen_reward=0.0)
-    from tightrope.estimators import DR
-
-    assert mine == pytest.approx(tightrope.estimate(plain, BONUS.candidate, estimator=DR(model, fit="shared")), rel=1e-9)
+    estimator = DR(model, fit="shared")
+    assert mine == pytest.approx(tightrope.estimate(plain, BONUS.candidate, estimator=estimator), rel=1e-9)
 
 
 def test_the_behaviour_policy_is_what_was_given_or_what_the_logs_show():
@@ -161,7 +161,7 @@ def test_text_states_and_actions_keep_their_names(tmp_path):
     names, drugs = np.array(["a", "b", "c", "d", "e"]), np.array(["none", "new"])
     spelled = replace(logs, states=names[logs.states], actions=drugs[logs.actions], behavior=None, final_states=None)
     result = tightrope.improve(spelled, strict=False, n_resamples=200)
-    assert result.found
+    assert result.success
     assert {row[:2] for row in result.rows} == {(s, a) for s in names.tolist() for a in drugs.tolist()}
     result.write(tmp_path / "policy.csv")
     read = tightrope.adapters.load_policy(str(tmp_path / "policy.csv"))

@@ -77,10 +77,10 @@ def improve(
             n_resamples=n_resamples,
             seed=seed,
         )
-        if result.found:
+        if result.success:
             result.write(out)
     _show(result, out, json)
-    if not result.found:
+    if not result.success:
         raise typer.Exit(NO_ANSWER)
 
 
@@ -104,4 +104,4 @@ def _show(result: Improvement, out: Path, json: bool) -> None:
     say(f"Tested: {result.recipe} ({parts}).")
     if result.bound is not None:
         say(str(result.bound))
-    say(f"Written to {out}: give it to evaluate as --policy {out}." if result.found else "Nothing was written.")
+    say(f"Written to {out}: give it to evaluate as --policy {out}." if result.success else "Nothing was written.")

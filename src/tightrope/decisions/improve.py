@@ -87,17 +87,17 @@ def improve(
         best = max(scores, key=lambda recipe: scores[recipe])
         rows = named(coded, table)
         bound = tested(dataset.take(testing), policy_of(rows), baseline, settings, strict=strict)
-    found = passes(bound, baseline)
+    success = passes(bound, baseline)
     return Improvement(
-        found=found,
+        success=success,
         baseline=str(baseline),
         recipe=str(best),
         bound=bound,
-        why=_why(bound, baseline, found),
+        why=_why(bound, baseline, success),
         n_proposed=len(proposing),
         n_tested=len(testing),
         promises=tuple((str(recipe), score) for recipe, score in scores.items()),
-        rows=rows if found else (),
+        rows=rows if success else (),
         seed=settings.seed,
     )
 
@@ -154,12 +154,12 @@ def _check(dataset: TrajectoryDataset, baseline: Baseline) -> None:
     check_size("reward", dataset.rewards, dataset.where)
 
 
-def _why(bound: Bound | None, baseline: Baseline, found: bool) -> str:
+def _why(bound: Bound | None, baseline: Baseline, success: bool) -> str:
     """The outcome in a sentence."""
     over = "the behaviour policy's" if baseline == "behavior" else f"{baseline:g}"
     if bound is None:
         return f"No solution found: the episodes kept for the test say nothing about a policy better than {over}."
-    if not found:
+    if not success:
         return (
             f"No solution found: the policy that promised most is not better than {over} with confidence "
             f"{bound.confidence:g} (its {bound.about} is at least {bound.value:.4g})."

@@ -25,11 +25,11 @@ class Improvement(Record):
     >>> clinic = small("clinic")
     >>> logs = clinic.logs(1000, rng=np.random.default_rng(0))
     >>> result = tightrope.improve(logs, strict=True)
-    >>> result.found, clinic.mdp.value(result.policy) > clinic.behavior_value
+    >>> result.success, clinic.mdp.value(result.policy) > clinic.behavior_value
     (True, True)
     """
 
-    found: bool  # whether the policy passed
+    success: bool  # whether the policy passed
     baseline: str  # what it had to be better than: "behavior", or a number
     recipe: str  # how the policy that was tested was made
     bound: Bound | None  # the one test: a lower bound on the gain, or on the value; None: there was none to believe
@@ -43,7 +43,7 @@ class Improvement(Record):
     @property
     def policy(self) -> Policy:
         """The policy that passed; refuses where none did."""
-        if not self.found:
+        if not self.success:
             raise PolicyError(f"there is no policy to return: {self.why}")
         return policy_of(self.rows)
 
@@ -55,7 +55,7 @@ class Improvement(Record):
 
         target = Path(path)
         check_target(target)
-        if not self.found:
+        if not self.success:
             raise PolicyError(f"there is no policy to write: {self.why}")
         writer = pyarrow.csv.write_csv if target.suffix == ".csv" else pyarrow.parquet.write_table
         table = pa.table(_columns(self.rows))
