@@ -34,6 +34,7 @@ from tightrope.base.policy import (
 )
 from tightrope.base.records import Advice, Bound, Interval
 from tightrope.base.warnings import Caution
+from tightrope.decisions.constraints import Constrained, Demand, constrained
 from tightrope.decisions.distribution import distribution
 from tightrope.decisions.improve import improve
 from tightrope.decisions.improvement.record import Improvement
@@ -51,7 +52,9 @@ __all__ = [
     "BoundError",
     "CallablePolicy",
     "Caution",
+    "Constrained",
     "DataError",
+    "Demand",
     "DeterministicControl",
     "DeterministicPolicy",
     "Distribution",
@@ -75,6 +78,7 @@ __all__ = [
     "TrajectoryDataset",
     "UniformPolicy",
     "advise",
+    "constrained",
     "distribution",
     "draw_weights",
     "estimate",

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import tightrope
+from tightrope.cli.constrain import constrain
 from tightrope.cli.domains import demo, truth
 from tightrope.cli.improve import improve
 from tightrope.cli.log import log
@@ -23,8 +24,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (evaluate, inspect, tail, improve, log, demo, coverage, reproduce, truth):
-    app.command(epilog=GATE if command is evaluate else EXITS)(command)
+for command in (evaluate, inspect, tail, constrain, improve, log, demo, coverage, reproduce, truth):
+    app.command(epilog=GATE if command in (evaluate, constrain) else EXITS)(command)
 
 
 def _version(wanted: bool) -> None:

@@ -20,13 +20,11 @@ from tightrope.base.errors import BoundError, DataError, failing
 from tightrope.base.names import suggests_keywords
 from tightrope.base.policy import Policy
 from tightrope.base.problem import Problem
-from tightrope.base.records import Bound
+from tightrope.base.records import About, Bound
+from tightrope.decisions.belief import believed
 from tightrope.decisions.improvement.proposals import FOLDS, Recipe, policies, promises
 from tightrope.decisions.improvement.record import Improvement, Rows, policy_of
 from tightrope.decisions.improvement.tables import Coded, TableModel
-from tightrope.evaluation.overlap import overlap
-from tightrope.evaluation.recommend import Question
-from tightrope.evaluation.sentences import flaw
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.resampling import Seed
 
@@ -121,12 +119,9 @@ def propose(
 def tested(
     test: TrajectoryDataset, policy: Policy, baseline: Baseline, settings: Settings, *, strict: bool
 ) -> Bound | None:
-    """The one bound that decides: the recommended one, by a rule that no reward has a say in; None without one."""
-    problem = Problem(test, policy)
-    question = Question(problem, overlap(problem), None, settings, strict=strict)
-    chosen = question.recommend("lower", "gain" if baseline == "behavior" else "value")
-    bound = chosen.bound
-    return None if bound is None or flaw(bound) is not None or bound.hangs_on_model else bound
+    """The one bound that decides; None without one to believe."""
+    about: About = "gain" if baseline == "behavior" else "value"
+    return believed(Problem(test, policy), "lower", about, settings, strict=strict)
 
 
 def passes(bound: Bound | None, baseline: Baseline) -> bool:

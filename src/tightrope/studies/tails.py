@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from tightrope.base.dataset import Array
+from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.problem import Problem
 from tightrope.bounds.exact.betting import Betting
 from tightrope.decisions.distribution import distribution
@@ -28,7 +28,7 @@ PROBLEMS = ("walker", "bonus", "decline", "rare")
 TRIALS = {20: 500, 50: 400, 200: 200, 1000: 100}  # data sets by size
 SHARE, QUANTILES, LEVEL = 0.1, (0.05, 0.5), 0.2  # the level is where this share of the returns lies below
 NAMES = ("level", *(f"quantile {p}" for p in QUANTILES), "cvar")
-DELTA = 0.05
+DELTA, RESAMPLES = 0.05, 1000
 CLOSE = 1e-6  # what differs by less is rounding
 
 
@@ -41,47 +41,53 @@ def truth(name: str) -> tuple[SmallProblem, Array, Array]:
 
 
 def trial(name: str, n: int, seed: int) -> Mapping[str, float]:
-    """What is wrong on one data set, by name: 1 or 0; and how tight the exact bound on the worst is."""
+    """What is wrong on one data set, by name: 1 or 0; and how tight the bounds on the worst are."""
     problem, values, heights = truth(name)
     logs = problem.logs(n, rng=generator(name, n, seed))
     place = int(np.searchsorted(heights, LEVEL))
+    true = {"level": float(np.append(0.0, heights)[place])}
+    true |= {f"quantile {p}": float(values[np.searchsorted(heights, p - 1e-12)]) for p in QUANTILES}
+    true["cvar"] = float(tail_mean(values, heights, SHARE))
     level = float(values[place]) - CLOSE
-    below = float(heights[place - 1]) if place else 0.0
-    quantile = {p: float(values[np.searchsorted(heights, p - 1e-12)]) for p in QUANTILES}
-    mean = float(tail_mean(values, heights, SHARE))
     outcomes = Outcomes.of(Problem(logs, problem.candidate), exact=True)
     exact = partial(exact_tails, outcomes, delta=DELTA, seed=seed)
     alone = exact(levels=[level], quantiles=(), shares=(), points=0)
+    ends = {"level": (alone.lower[0][1], alone.upper[0][1])}
+    for p in QUANTILES:
+        ends[f"quantile {p}"] = exact(levels=(), quantiles=[p], shares=(), points=0).quantiles[0]
+    ends["cvar"] = exact(levels=(), quantiles=(), shares=[SHARE], points=0).means[0]
     band = exact(levels=(), quantiles=(), shares=(), points=10)
-    ends: list[tuple[tuple[float, float], float]] = [((alone.lower[0][1], alone.upper[0][1]), below)]
-    for p, true in quantile.items():
-        ends += [(exact(levels=(), quantiles=[p], shares=(), points=0).quantiles[0], true)]
-    ends += [(exact(levels=(), quantiles=(), shares=[SHARE], points=0).means[0], mean)]
-    result: dict[str, float] = {f"exact {name}": is_outside(*pair) for name, pair in zip(NAMES, ends, strict=True)}
+    result: dict[str, float] = {f"exact {one}": is_outside(ends[one], true[one]) for one in NAMES}
     result["exact band"] = is_wrong(band.lower, band.upper, values, heights)
-    result["exact cvar lower"] = ends[-1][0][0]
+    result["exact cvar lower"] = ends["cvar"][0]
+    result |= approximately(name, logs, level, true, seed)
+    plain = bootstrap_tails(
+        outcomes, levels=(), quantiles=QUANTILES, shares=[SHARE], delta=DELTA, n_resamples=RESAMPLES, seed=seed
+    )
+    result["naive percentile quantile"] = is_outside(plain.quantiles[0], true[NAMES[1]])
+    result["naive percentile cvar"] = is_outside(plain.means[0], true["cvar"])
+    result["naive cvar"] = chosen_on_the_same(outcomes, seed) > true["cvar"] + CLOSE
+    return result
+
+
+def approximately(
+    name: str, logs: TrajectoryDataset, level: float, true: Mapping[str, float], seed: int
+) -> dict[str, float]:
+    """The same by bootstrap; and ten levels, each for itself, which a naive band is made of."""
+    problem, values, heights = truth(name)
     grid = np.unique(np.searchsorted(heights, (np.arange(10) + 0.5) / 10))
     levels = [float(values[k]) - CLOSE for k in grid]
     shape = distribution(
         logs, problem.candidate, levels=[level, *levels], quantiles=QUANTILES, shares=[SHARE], seed=seed,
-        n_resamples=1000,
+        n_resamples=RESAMPLES,
     )  # fmt: skip
-    tails = [(tail.lower, tail.upper) for tail in (shape.tails[0], *shape.tails[1 + len(levels) :])]
-    truths = (below, *quantile.values(), mean)
-    result |= {
-        f"approximate {name}": is_outside(*pair)
-        for name, pair in zip(NAMES, zip(tails, truths, strict=True), strict=True)
-    }
+    ends = [(tail.lower, tail.upper) for tail in shape.tails]
+    asked_for = zip(NAMES, (ends[0], *ends[1 + len(levels) :]), strict=True)
+    result: dict[str, float] = {f"approximate {one}": is_outside(pair, true[one]) for one, pair in asked_for}
     result["approximate band"] = is_wrong(shape.lower, shape.upper, values, heights)
-    result["approximate cvar lower"] = shape.cvar(SHARE).lower
-    single = zip(shape.tails[1 : 1 + len(levels)], np.append(0.0, heights)[grid], strict=True)
-    result["naive band"] = any(is_outside((tail.lower, tail.upper), true) for tail, true in single)
-    plain = bootstrap_tails(
-        outcomes, levels=(), quantiles=QUANTILES, shares=[SHARE], delta=DELTA, n_resamples=1000, seed=seed
-    )
-    result["naive percentile quantile"] = is_outside(plain.quantiles[0], quantile[QUANTILES[0]])
-    result["naive percentile cvar"] = is_outside(plain.means[0], mean)
-    result["naive cvar"] = chosen_on_the_same(outcomes, seed) > mean + CLOSE
+    result["approximate cvar lower"] = ends[-1][0]
+    single = zip(ends[1 : 1 + len(levels)], np.append(0.0, heights)[grid], strict=True)
+    result["naive band"] = any(is_outside(pair, height) for pair, height in single)
     return result
 
 
