@@ -35,7 +35,7 @@ def test_what_is_asked_is_answered_first_in_a_sentence(logs):
     assert float(first.split("at most ")[1].split()[0]) == pytest.approx(shape.below(-20.0).upper, rel=1e-3)
     assert float(first.split("at most ")[1].split()[0]) >= shape.below(-20.0).upper  # rounded away from the estimate
     assert second.startswith("The lowest 10 % of returns have a mean of at least -")
-    assert third == "Exact: all of it holds together with confidence 0.95."
+    assert third == "Exact: all lines hold together with confidence 0.95."
 
 
 def test_without_a_question_the_usual_ones_are_answered(logs):

@@ -134,11 +134,11 @@ def _show(shape: Distribution, json: bool) -> None:
     for text in (*sentences(shape), standing(shape)):
         say(text)
     table = Table(header_style="bold", box=None, pad_edge=False)
-    for name in ("about", "at", "estimate", "at least", "at most"):
-        table.add_column(name, justify="left" if name == "about" else "right")
+    for name in ("about", "at", "estimate", "at least", "at most", "bounds"):
+        table.add_column(name, justify="left" if name in ("about", "bounds") else "right")
     for one in shape.tails:
         row = (number(one.at), number(one.estimate), number(one.lower, "lower"), number(one.upper, "upper"))
-        table.add_row(one.kind, *row)
+        table.add_row(one.kind, *row, one.guarantee)
     console().print(table)
     for warning in shape.warnings:
         say(f"! {warning}")

@@ -21,6 +21,7 @@ from tightrope.base.names import suggests_keywords
 from tightrope.base.policy import Policy
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound
+from tightrope.base.rounding import outward
 from tightrope.decisions.belief import believed
 from tightrope.decisions.improvement.proposals import FOLDS, Recipe, policies, promises
 from tightrope.decisions.improvement.record import Improvement, Rows, policy_of
@@ -154,9 +155,10 @@ def _why(bound: Bound | None, baseline: Baseline, success: bool) -> str:
     over = "the behaviour policy's" if baseline == "behavior" else f"{baseline:g}"
     if bound is None:
         return f"No solution found: the episodes kept for the test say nothing about a policy better than {over}."
+    least = outward(bound.value, "lower")
     if not success:
         return (
             f"No solution found: the policy that promised most is not better than {over} with confidence "
-            f"{bound.confidence:g} (its {bound.about} is at least {bound.value:.4g})."
+            f"{bound.confidence:g} (its {bound.about} is at least {least:g})."
         )
-    return f"Found a policy whose {bound.about} is at least {bound.value:.4g} with confidence {bound.confidence:g}."
+    return f"Found a policy whose {bound.about} is at least {least:g} with confidence {bound.confidence:g}."

@@ -61,9 +61,13 @@ def trial(name: str, n: int, seed: int) -> Mapping[str, float]:
     result["exact band"] = is_wrong(band.lower, band.upper, values, heights)
     result["exact cvar lower"] = ends["cvar"][0]
     result |= approximately(name, logs, level, true, seed)
+    grid = np.unique(np.searchsorted(heights, (np.arange(10) + 0.5) / 10))
     plain = bootstrap_tails(
-        outcomes, levels=(), quantiles=QUANTILES, shares=[SHARE], delta=DELTA, n_resamples=RESAMPLES, seed=seed
-    )
+        outcomes, levels=(values[grid] - CLOSE).tolist(), quantiles=QUANTILES, shares=[SHARE], delta=DELTA,
+        n_resamples=RESAMPLES, seed=seed,
+    )  # fmt: skip
+    pairs = zip(plain.levels, np.append(0.0, heights)[grid], strict=True)
+    result["naive band"] = any(is_outside(pair, height) for pair, height in pairs)
     result["naive percentile quantile"] = is_outside(plain.quantiles[0], true[NAMES[1]])
     result["naive percentile cvar"] = is_outside(plain.means[0], true["cvar"])
     result["naive cvar"] = chosen_on_the_same(outcomes, seed) > true["cvar"] + CLOSE
@@ -73,21 +77,14 @@ def trial(name: str, n: int, seed: int) -> Mapping[str, float]:
 def approximately(
     name: str, logs: TrajectoryDataset, level: float, true: Mapping[str, float], seed: int
 ) -> dict[str, float]:
-    """The same by bootstrap; and ten levels, each for itself, which a naive band is made of."""
+    """The same by bootstrap."""
     problem, values, heights = truth(name)
-    grid = np.unique(np.searchsorted(heights, (np.arange(10) + 0.5) / 10))
-    levels = [float(values[k]) - CLOSE for k in grid]
-    shape = distribution(
-        logs, problem.candidate, levels=[level, *levels], quantiles=QUANTILES, shares=[SHARE], seed=seed,
-        n_resamples=RESAMPLES,
-    )  # fmt: skip
-    ends = [(tail.lower, tail.upper) for tail in shape.tails]
-    asked_for = zip(NAMES, (ends[0], *ends[1 + len(levels) :]), strict=True)
-    result: dict[str, float] = {f"approximate {one}": is_outside(pair, true[one]) for one, pair in asked_for}
+    ask = partial(distribution, logs, problem.candidate, seed=seed, n_resamples=RESAMPLES)
+    shape = ask(levels=[level], quantiles=QUANTILES, shares=[SHARE])
+    ends = dict(zip(NAMES, ((tail.lower, tail.upper) for tail in shape.tails), strict=True))
+    result: dict[str, float] = {f"approximate {one}": is_outside(ends[one], true[one]) for one in NAMES}
     result["approximate band"] = is_wrong(shape.lower, shape.upper, values, heights)
-    result["approximate cvar lower"] = ends[-1][0]
-    single = zip(ends[1 : 1 + len(levels)], np.append(0.0, heights)[grid], strict=True)
-    result["naive band"] = any(is_outside(pair, height) for pair, height in single)
+    result["approximate cvar lower"] = ends["cvar"][0]
     return result
 
 

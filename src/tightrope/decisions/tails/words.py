@@ -16,9 +16,9 @@ def sentences(shape: Distribution) -> list[str]:
 def standing(shape: Distribution) -> str:
     """What kind of bounds these are, and how far they hold together."""
     if shape.guarantee == "exact":
-        return f"Exact: all of it holds together with confidence {shape.confidence:g}."
+        return f"Exact: all lines hold together with confidence {shape.confidence:g}."
     return (
-        f"Approximate, from {shape.n_resamples} resamples of {shape.n_trajectories} episodes: each of it holds alone "
+        f"Approximate, from {shape.n_resamples} resamples of {shape.n_trajectories} episodes: each line holds alone "
         f"with confidence {shape.confidence:g}. --strict gives exact bounds."
     )
 
