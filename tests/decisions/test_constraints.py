@@ -64,6 +64,15 @@ def test_compared_with_the_behaviour_policy_it_is_the_gain():
     assert "cured >= the behaviour policy's" in str(result)
 
 
+def test_a_model_alone_meets_no_demand():
+    """The candidate does what was never logged: only a model speaks, and nothing in the logs corrects it."""
+    logs, _ = outcomes()
+    steady = logs.take(np.flatnonzero(logs.actions == 0))
+    result = tightrope.constrained({"cured": (steady, ">= 0.01")}, np.tile([0.0, 1.0], (5, 1)), n_resamples=200)
+    assert result.kind == "cannot tell"
+    assert result.demands[0].bound is None
+
+
 def bounds(low, high):
     bound = tightrope.Bound(low, "lower", 0.95, 0.0, "is", "betting", "exact")
     return bound, replace(bound, value=high, side="upper")

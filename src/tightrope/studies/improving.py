@@ -25,8 +25,8 @@ from tightrope.studies.pages.sections import with_section
 
 CLOSE = 1e-9  # a gain that differs from zero by less is rounding
 GROUPS = 20
-TRIALS = {50: 200, 200: 200, 1000: 40}  # data sets by size, exact tests
-APPROXIMATE = {50: 200, 200: 100}
+TRIALS = {50: 200, 200: 100}  # data sets by size, exact tests
+APPROXIMATE = {50: 100, 200: 50}
 
 
 def _clinic(name: str, first: float, others: float, share: float) -> SmallProblem:

@@ -4,6 +4,7 @@ from tests.mutants.planted import (
     behaviors,
     bounds,
     data,
+    decisions,
     estimators,
     exact,
     face,
@@ -39,4 +40,5 @@ TOPICS: tuple[Topic, ...] = (
     studies.TOPIC,
     results.TOPIC,
     face.TOPIC,
+    decisions.TOPIC,
 )
