@@ -13,6 +13,8 @@ from tightrope import BoundError, Constrained, DataError, Demand
 from tightrope.cli import app
 from tightrope.decisions.constraints import _answered, _parsed
 from tightrope.domains import small
+from tightrope.evaluation.recommend import Question
+from tightrope.evaluation.sentences import Recommendation
 
 CLINIC = small("clinic")
 
@@ -64,13 +66,18 @@ def test_compared_with_the_behaviour_policy_it_is_the_gain():
     assert "cured >= the behaviour policy's" in str(result)
 
 
-def test_a_model_alone_meets_no_demand():
-    """The candidate does what was never logged: only a model speaks, and nothing in the logs corrects it."""
-    logs, _ = outcomes()
-    steady = logs.take(np.flatnonzero(logs.actions == 0))
-    result = tightrope.constrained({"cured": (steady, ">= 0.01")}, np.tile([0.0, 1.0], (5, 1)), n_resamples=200)
-    assert result.kind == "cannot tell"
-    assert result.demands[0].bound is None
+def test_a_model_alone_meets_no_demand(monkeypatch):
+    """Nothing in the logs corrects it; an exact bound that uses one allows for its errors."""
+    logs, _ = outcomes(30)
+    bound = tightrope.Bound(0.9, "lower", 0.95, 0.95, "mb", "percentile", "approximate", rests_on_model=True)
+    for given, kind in (
+        (bound, "cannot tell"),
+        (replace(bound, guarantee="exact"), "yes"),
+        (replace(bound, rests_on_model=False), "yes"),
+    ):
+        chosen = Recommendation(given, (given,), "")
+        monkeypatch.setattr(Question, "recommend", lambda self, side, about, one=chosen: one)
+        assert tightrope.constrained({"cured": (logs, ">= 0.5")}, CLINIC.candidate).kind == kind
 
 
 def bounds(low, high):
