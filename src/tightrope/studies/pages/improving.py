@@ -48,7 +48,7 @@ def _table(cells: Cells, *, strict: bool) -> list[str]:
                 for part in (
                     rate(cell[f"{prefix}returned"]),
                     rate(cell[f"{prefix}wrong"]),
-                    f"{np.mean(cell[f'{prefix}gain']):.3g}",
+                    f"{round(float(np.mean(cell[f'{prefix}gain'])), 4) + 0.0:g}",
                 )
             ]
             rows.append(f"| {name} | {n} | {len(cell['wrong']):,} | {' | '.join(parts)} |")
