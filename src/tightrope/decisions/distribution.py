@@ -94,11 +94,11 @@ def distribution(
             warnings=(*dataset.notes, *(coded(warnings, "mean-ratio") if strict else warnings)),
         )
         if strict:
-            return _exact(shape, outcomes, ask, points, settings.seed)
-        return _approximate(shape, problem, ask, progress)
+            return _together(shape, outcomes, ask, points, settings.seed)
+        return _by_bootstrap(shape, problem, ask, progress)
 
 
-def _exact(shape: Distribution, outcomes: Outcomes, ask: Asked, points: int, seed: int) -> Distribution:
+def _together(shape: Distribution, outcomes: Outcomes, ask: Asked, points: int, seed: int) -> Distribution:
     """The record with exact bounds, which hold together."""
     bounds = exact_tails(outcomes, **ask, points=points, delta=1 - shape.confidence, seed=seed)
     band = replace(shape, lower=bounds.lower, upper=bounds.upper)
@@ -111,7 +111,7 @@ def _exact(shape: Distribution, outcomes: Outcomes, ask: Asked, points: int, see
     return replace(band, tails=tuple(tails))
 
 
-def _approximate(shape: Distribution, problem: Problem, ask: Asked, progress: Progress | None) -> Distribution:
+def _by_bootstrap(shape: Distribution, problem: Problem, ask: Asked, progress: Progress | None) -> Distribution:
     """The record with bounds by bootstrap; where a tail is thin, with the exact bounds of that tail alone."""
     assert shape.n_resamples is not None
     outcomes = Outcomes.of(problem, exact=False)
@@ -161,7 +161,7 @@ def _stand_in(shape: Distribution, problem: Problem, tail: Tail) -> Tail:
     except BoundError:
         low, high = (0.0, 1.0) if tail.kind == "below" else shape.value_range
         return replace(tail, lower=low, upper=high)
-    (own,) = _exact(shape, outcomes, ask, points=0, seed=shape.seed).tails
+    (own,) = _together(shape, outcomes, ask, points=0, seed=shape.seed).tails
     return replace(own, estimate=tail.estimate)
 
 

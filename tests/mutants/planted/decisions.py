@@ -36,7 +36,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "a thin tail is resampled all the same",
-            "_approximate",
+            "_by_bootstrap",
             "effective < FEW",
             "effective < 0",
             "test_where_a_tail_is_thin_its_exact_bounds_stand_in",
