@@ -36,8 +36,13 @@ from tightrope.base.records import Advice, Bound, Interval
 from tightrope.base.warnings import Caution
 from tightrope.decisions.comparing import compare
 from tightrope.decisions.comparison import Comparison
+from tightrope.decisions.constraints import Constrained, Demand, constrained
+from tightrope.decisions.distribution import distribution
+from tightrope.decisions.improve import improve
+from tightrope.decisions.improvement.record import Improvement
 from tightrope.decisions.planning import plan
 from tightrope.decisions.plans import Plan
+from tightrope.decisions.tails.record import Distribution, Tail
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write
 from tightrope.report.evaluation import Evaluation
@@ -52,11 +57,15 @@ __all__ = [
     "CallablePolicy",
     "Caution",
     "Comparison",
+    "Constrained",
     "DataError",
+    "Demand",
     "DeterministicControl",
     "DeterministicPolicy",
+    "Distribution",
     "Evaluation",
     "GaussianPolicy",
+    "Improvement",
     "Interval",
     "MissingBoundError",
     "MixturePolicy",
@@ -70,15 +79,19 @@ __all__ = [
     "StatePolicy",
     "StudyError",
     "TabularPolicy",
+    "Tail",
     "TightropeError",
     "TrajectoryDataset",
     "UniformPolicy",
     "advise",
     "compare",
+    "constrained",
+    "distribution",
     "draw_weights",
     "estimate",
     "evaluate",
     "greedy",
+    "improve",
     "interval",
     "log_episodes",
     "lower_bound",

@@ -165,6 +165,11 @@ CODES: dict[str, Code] = {
         "`robust`: pairs that the candidate may take were never logged; they count as the worst possible",
         "logs that try them",
     ),
+    "thin-tail": Code(
+        None,
+        "`tail`: fewer than 10 effective episodes lie in the tail that was asked about; its exact bounds stand in",
+        "more logs, or a wider tail",
+    ),
     "assumed": Code(
         None,
         'episodes that were cut off count as ended (`incomplete="terminate"`)',

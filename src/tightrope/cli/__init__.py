@@ -8,12 +8,15 @@ import typer
 
 import tightrope
 from tightrope.cli.compare import compare
+from tightrope.cli.constrain import constrain
 from tightrope.cli.domains import demo, truth
+from tightrope.cli.improve import improve
 from tightrope.cli.log import log
 from tightrope.cli.logs import evaluate, inspect
 from tightrope.cli.plan import plan
 from tightrope.cli.shared import BAD_INPUT, EXITS, GATE, NO_ANSWER
 from tightrope.cli.studies import coverage, reproduce
+from tightrope.cli.tail import tail
 from tightrope.cli.terminal import Commands, say
 
 app = typer.Typer(
@@ -23,8 +26,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (evaluate, compare, plan, inspect, log, demo, coverage, reproduce, truth):
-    app.command(epilog=GATE if command in (evaluate, compare) else EXITS)(command)
+for command in (evaluate, compare, plan, tail, constrain, improve, inspect, log, demo, coverage, reproduce, truth):
+    app.command(epilog=GATE if command in (evaluate, compare, constrain) else EXITS)(command)
 
 
 def _version(wanted: bool) -> None:

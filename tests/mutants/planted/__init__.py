@@ -4,6 +4,7 @@ from tests.mutants.planted import (
     behaviors,
     bounds,
     data,
+    decisions,
     engines,
     estimators,
     exact,
@@ -41,4 +42,5 @@ TOPICS: tuple[Topic, ...] = (
     studies.TOPIC,
     results.TOPIC,
     face.TOPIC,
+    decisions.TOPIC,
 )

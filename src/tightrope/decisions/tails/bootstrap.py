@@ -1,0 +1,102 @@
+"""Approximate bounds on the distribution of the candidate's return: every replicate is a whole distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tightrope.base.blas import one_blas_thread
+from tightrope.base.dataset import Array
+from tightrope.bounds.base import highest, lowest, rank
+from tightrope.decisions.tails.outcomes import Outcomes, tail_mean
+from tightrope.functional.engines import Progress
+from tightrope.functional.resampling import draw_weights
+
+BYTES = 16 << 20  # what the weights of one group of replicates may take
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class ReplicatedTails:
+    """The estimate, the half-widths of its band below and above, and an interval for each thing that was named."""
+
+    values: Array  # (K,): the distinct returns, rising
+    heights: Array  # (K,): the estimated distribution function there
+    below: float  # with the confidence of one side, F lies nowhere more than this below the estimate
+    above: float
+    levels: tuple[Ends, ...]
+    quantiles: tuple[Ends, ...]
+    means: tuple[Ends, ...]
+
+
+@one_blas_thread
+def bootstrap_tails(
+    outcomes: Outcomes,
+    *,
+    levels: Sequence[float],
+    quantiles: Sequence[float],
+    shares: Sequence[float],
+    delta: float,
+    n_resamples: int,
+    seed: int,
+    progress: Progress | None = None,
+) -> ReplicatedTails:
+    """Percentile intervals of levels, quantiles and tail means, and a band of one width.
+
+    F̂*(x) = Σ w ρ 1{G ≤ x} / Σ w ρ under each row of weights w. The band is F̂ less the 1 − δ/2 quantile of
+    sup (F̂* − F̂), and more by that of sup (F̂ − F̂*): a Kolmogorov–Smirnov band by bootstrap (Bickel and Freedman
+    1981). It holds everywhere at once; an interval holds alone. Without any weight a replicate says nothing, and counts
+    as the worst on either side.
+    """
+    position = rank(delta / 2, n_resamples)
+    values, heights = outcomes.steps()
+    columns: list[list[Array]] = []
+    for done, replicate in _replicates(outcomes, values, n_resamples, seed):
+        gaps = replicate - heights
+        parts = [gaps.max(axis=1), -gaps.min(axis=1)]
+        parts += [_below(values, replicate, level) for level in levels]
+        parts += [_quantile(values, replicate, p) for p in quantiles]
+        parts += [tail_mean(values, replicate, share) for share in shares]
+        columns.append([np.where(np.isnan(replicate[:, -1]), np.nan, part) for part in parts])
+        if progress is not None:
+            progress(done / n_resamples)
+    up, down, *others = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    ends = [(lowest(one, position), highest(one, position)) for one in others]
+    first, second = len(levels), len(levels) + len(quantiles)
+    return ReplicatedTails(
+        values,
+        heights,
+        min(highest(up, position), 1.0),
+        min(highest(down, position), 1.0),
+        tuple(ends[:first]),
+        tuple(ends[first:second]),
+        tuple(ends[second:]),
+    )
+
+
+def _replicates(outcomes: Outcomes, values: Array, n_resamples: int, seed: int) -> Iterator[tuple[int, Array]]:
+    """How many replicates are done, and the distribution functions (rows, K) of the last of them; NaN: no weight."""
+    n = len(outcomes)
+    order = np.argsort(outcomes.returns, kind="stable")
+    ratios, last = outcomes.ratios[order], np.searchsorted(outcomes.returns[order], values, side="right") - 1
+    size = max(1, BYTES // (8 * n))
+    for first in range(0, n_resamples, size):
+        rows = min(size, n_resamples - first)
+        mass = np.cumsum(draw_weights(n, rows, seed=seed, first=first)[:, order] * ratios, axis=1)
+        with np.errstate(invalid="ignore"):  # a replicate without any weight
+            yield first + rows, mass[:, last] / mass[:, -1:]
+
+
+def _below(values: Array, heights: Array, level: float) -> Array:
+    """P(G < level) of each row."""
+    place = int(np.searchsorted(values, level))
+    return heights[:, place - 1] if place else np.zeros(len(heights))
+
+
+def _quantile(values: Array, heights: Array, p: float) -> Array:
+    """The lowest return at which each row reaches p."""
+    place = (heights < p - 1e-12).sum(axis=1)
+    result: Array = values[np.minimum(place, len(values) - 1)]
+    return result

@@ -1,0 +1,62 @@
+"""Counting what goes wrong: one function of a seed, many seeds, and a table; finished cells are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from tightrope.base.dataset import Array
+from tightrope.domains import SmallProblem
+from tightrope.io.write import write_text
+from tightrope.studies.summary import clopper_pearson
+
+ROUND = 9  # digits of a return: what differs behind them is rounding
+SEED = 20261116
+
+
+def counted(folder: Path, cell: str, trials: int, trial: Callable[[int], Mapping[str, float]]) -> dict[str, Array]:
+    """What every trial gave, by name, (trials,); a cell that is finished is read and not run again."""
+    path = folder / f"{cell.replace(' ', '-').replace(',', '')}-{trials}.json"
+    if not path.exists():
+        rows = [trial(seed) for seed in range(trials)]
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps({name: [float(row[name]) for row in rows] for name in rows[0]}))
+    return {name: np.array(values) for name, values in json.loads(path.read_text(encoding="utf-8")).items()}
+
+
+def rate(wrong: Array) -> str:
+    """How often something was wrong, in percent, with the exact 95 % interval."""
+    low, high = clopper_pearson(int(wrong.sum()), len(wrong))
+    return f"{100 * wrong.mean():.1f} ({100 * low:.1f}–{100 * high:.1f})"
+
+
+def generator(problem: str, n: int, seed: int) -> np.random.Generator:
+    """The random numbers of one data set."""
+    return np.random.default_rng([SEED, *problem.encode(), n, seed])
+
+
+def return_distribution(problem: SmallProblem) -> tuple[Array, Array]:
+    """The distinct returns of the candidate and their probabilities, exactly: every history, merged where alike."""
+    mdp = problem.mdp
+    states = len(mdp.start_probs)
+    alive = {(state, 0.0): float(p) for state, p in enumerate(mdp.start_probs) if p > 0}
+    ended: dict[float, float] = {}
+    for t in range(mdp.horizon):
+        following: dict[tuple[int, float], float] = {}
+        choices = problem.candidate.probs(np.arange(states), np.full(states, t))
+        for (state, earned), p in alive.items():
+            for action, after in np.argwhere(mdp.transition_probs[state] * choices[state][:, None] > 0):
+                chance = p * choices[state, action] * mdp.transition_probs[state, action, after]
+                total = round(earned + mdp.discount**t * float(mdp.rewards[state, action, after]), ROUND)
+                if after == states:
+                    ended[total] = ended.get(total, 0.0) + chance
+                else:
+                    following[int(after), total] = following.get((int(after), total), 0.0) + chance
+        alive = following
+    for (_, total), p in alive.items():
+        ended[total] = ended.get(total, 0.0) + p
+    values = np.array(sorted(ended))
+    return values, np.array([ended[value] for value in values])
