@@ -109,8 +109,8 @@ TOPIC = Topic(
         Mutant(
             "further replicates repeat the first ones",
             "draw_weights",
-            "chosen.fill(out, chosen.shares(n, blocks_of(n), replicates, seed=key), seed=key, block=0, replicate=first)",
-            "chosen.fill(out, chosen.shares(n, blocks_of(n), replicates, seed=key), seed=key, block=0, replicate=0)",
+            "range(first, first + n_resamples)",
+            "range(n_resamples)",
             "test_tiles_and_rows_agree",
         ),
         Mutant(
