@@ -15,7 +15,7 @@ from tightrope.base.blas import one_blas_thread
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_AHEAD = 2  # parts for each thread that may be begun before the first of them is taken
+AHEAD = 2  # parts for each thread that may be begun before the first of them is taken
 _allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
 
 
@@ -58,7 +58,7 @@ def side_by_side(call: Callable[[Item], Result], items: Iterable[Item], jobs: in
         try:
             for item in items:
                 running.append(pool.submit(copy_context().run, alone, item))
-                if len(running) > _AHEAD * count:
+                if len(running) > AHEAD * count:
                     yield running.popleft().result()
             while running:
                 yield running.popleft().result()

@@ -129,6 +129,8 @@ class Columns:
         values = self.raw(name)
         if values.dtype.kind not in "iuf" or values.ndim != 1:
             raise DataError(f"column {name!r} must hold whole numbers; it holds {_example(values)}")
+        if values.dtype.kind != "f" and values.dtype.itemsize <= 4:
+            return values.astype(np.int64)
         wide = values.astype(np.float64)  # a half float would not hold the limit
         whole = (np.abs(wide) < 2.0**53) & (wide == np.floor(wide))
         if not whole.all():
@@ -143,6 +145,8 @@ class Columns:
         values = self.raw(name)
         if values.dtype.kind not in "iubf" or values.ndim != 1:
             raise DataError(f"column {name!r} must hold true or false; it holds {_example(values)}")
+        if values.dtype.kind == "b":
+            return values.copy()
         known = np.isin(values, (0, 1))
         if not known.all():
             row = int(np.argmin(known))

@@ -15,7 +15,7 @@ import numpy as np
 from tightrope.base.dataset import BoolArray
 from tightrope.base.errors import DataError
 from tightrope.base.folder import Folder
-from tightrope.base.threads import side_by_side
+from tightrope.base.threads import AHEAD, cores, side_by_side
 from tightrope.io.aliases import ColumnMap
 from tightrope.io.columns import Columns
 from tightrope.io.episodes import FLAGS, MissingStepError, is_one_step
@@ -27,7 +27,7 @@ from tightrope.io.steps import Growing, Steps
 Progress = Callable[[int, int], None]  # rows read, of so many
 
 COPIES = 4  # what reading takes at its worst, in sizes of the columns
-BATCHES = 24  # that would fit into the memory
+WAITING = 4  # batches that are read, kept or written beside those that threads convert
 LEAST_ROWS = 4096
 
 
@@ -183,7 +183,8 @@ def large_source(
     columns = Columns.of(schema.empty_table(), {}, given)
     if eval_column is not None:
         columns.taken.add(eval_column)
-    batch = max(LEAST_ROWS, int(memory / BATCHES / max(1, size / rows)))
+    batches = COPIES * (AHEAD * cores() + WAITING)
+    batch = max(LEAST_ROWS, int(memory / batches / max(1, size / rows)))
     return Large(tuple(files), schema, rows, columns, is_one_step(columns, one_step), batch)
 
 
