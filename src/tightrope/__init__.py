@@ -34,6 +34,7 @@ from tightrope.base.policy import (
 )
 from tightrope.base.records import Advice, Bound, Interval
 from tightrope.base.warnings import Caution
+from tightrope.decisions.monitoring import Look, Monitor
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write
 from tightrope.report.evaluation import Evaluation
@@ -53,8 +54,10 @@ __all__ = [
     "Evaluation",
     "GaussianPolicy",
     "Interval",
+    "Look",
     "MissingBoundError",
     "MixturePolicy",
+    "Monitor",
     "Multinomial",
     "NoOverlapError",
     "Poisson",

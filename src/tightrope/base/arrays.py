@@ -79,3 +79,50 @@ def check_lengths(
             'incomplete="terminate" (--incomplete terminate) counts what follows as 0, "drop" leaves these episodes '
             "out"
         )
+
+
+def check_rewards(
+    rewards: npt.NDArray[np.float64], declared: tuple[float, float] | None, where: Callable[[int], str]
+) -> None:
+    """Refuse rewards outside the declared range."""
+    if declared is None:
+        return
+    low, high = declared
+    outside = np.flatnonzero((rewards < low) | (rewards > high))
+    if len(outside):
+        raise DataError(
+            f"reward {rewards[outside[0]]:g} at {where(int(outside[0]))} lies outside the declared "
+            f"reward_range ({low:g}, {high:g}); correct the range or the logs"
+        )
+
+
+def check_returns(
+    returns: npt.NDArray[np.float64],
+    whole: npt.NDArray[np.bool_],  # which episodes are known to their end
+    declared: tuple[float, float] | None,
+    episode: Callable[[int], Any],
+) -> None:
+    """Refuse returns outside the declared range, but for rounding."""
+    if declared is None:
+        return
+    low, high = declared
+    slack = 1e-9 * np.maximum(1e-3 * (high - low if np.isfinite(high - low) else 1.0), np.abs(returns))
+    outside = np.flatnonzero(((returns < low - slack) | (returns > high + slack)) & whole)
+    if len(outside):
+        raise DataError(
+            f"the return {returns[outside[0]]:g} of episode {episode(outside[0])} lies outside the "
+            f"declared return_range ({low:g}, {high:g}); correct the range or the logs"
+        )
+
+
+def check_strata(clusters: npt.NDArray[Any] | None, strata: npt.NDArray[Any] | None) -> None:
+    """Refuse a cluster that lies in two strata."""
+    if clusters is None or strata is None:
+        return
+    _, first, code = np.unique(clusters, return_index=True, return_inverse=True)
+    apart = np.flatnonzero(strata != strata[first][code])
+    if len(apart):
+        raise DataError(
+            f"cluster {clusters[apart[0]]} has episodes in strata {strata[first][code][apart[0]]} and "
+            f"{strata[apart[0]]}; a cluster must lie in one stratum"
+        )

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.base.arrays import as_array, as_notes, check_lengths, check_offsets
+from tightrope.base.arrays import (
+    as_array,
+    as_notes,
+    check_lengths,
+    check_offsets,
+    check_returns,
+    check_rewards,
+    check_strata,
+)
 from tightrope.base.checks import (
     check_finite,
     check_labels,
@@ -61,6 +69,10 @@ class TrajectoryDataset:
     actions: npt.NDArray[Any] | None = None  # (N,) integers or text, or (N, k) floats
     final_states: npt.NDArray[Any] | None = None  # (n, ...): the state after the last step, where known
     episode_ids: npt.NDArray[Any] | None = None  # (n,): as the logs name them; 0..n-1 when not given
+    episodes_named: bool = True  # False where ids are places in the logs, which other logs have too
+    arrival: IntArray | None = None  # (n,): the row of the logs where each begins; 0..n-1 when not given
+    clusters: npt.NDArray[Any] | None = None  # (n,): whose episode it is; those of one cluster may depend on each other
+    strata: npt.NDArray[Any] | None = None  # (n,): the part of the logs that its cluster was drawn from
     reward_range: tuple[float, float] | None = None  # declared, never taken from the sample; ends may be infinite
     return_range: tuple[float, float] | None = None  # likewise, of the discounted return
     behavior: Policy | None = None  # the behaviour policy itself, where known
@@ -76,18 +88,24 @@ class TrajectoryDataset:
         self._set("offsets", np.int64)
         self._set("terminated", np.bool_)
         self._set("cut", np.bool_)
-        for name in ("states", "actions", "final_states", "episode_ids"):
+        for name in ("states", "actions", "final_states", "episode_ids", "clusters", "strata"):
             self._set(name, None)
+        self._set("arrival", np.int64)
         object.__setattr__(self, "notes", as_notes(self.notes))
         object.__setattr__(self, "reading", tuple(visible(text) for text in self.reading))
         self._check_settings()
         check_offsets(self.offsets, self.rewards.size)
         if self.episode_ids is None:
             object.__setattr__(self, "episode_ids", read_only(np.arange(self.n_trajectories)))
+        if self.arrival is None:
+            object.__setattr__(self, "arrival", read_only(np.arange(self.n_trajectories)))
         self._check_shapes()
         self._check_values()
         check_lengths(self.lengths, self.terminated, self.horizon, self._id)
-        self._check_ranges()
+        check_rewards(self.rewards, self.reward_range, self.where)
+        whole = np.ones(self.n_trajectories, dtype=bool) if self.cut is None else ~self.cut  # of others a part is known
+        check_returns(self.returns, whole, self.return_range, self._id)
+        check_strata(self.clusters, self.strata)
 
     def __repr__(self) -> str:
         return (
@@ -196,6 +214,9 @@ class TrajectoryDataset:
             actions=pick(self.actions, steps),
             final_states=pick(self.final_states, index),
             episode_ids=pick(self.episode_ids, index),
+            arrival=pick(self.arrival, index),
+            clusters=pick(self.clusters, index),
+            strata=pick(self.strata, index),
         )
 
     def steps(self, start: int, stop: int) -> slice:
@@ -244,14 +265,15 @@ class TrajectoryDataset:
                 object.__setattr__(self, name, declared_range(name, getattr(self, name)))
 
     def _check_shapes(self) -> None:
-        for name in ("rewards", "behavior_log_probs", "eval_log_probs", "terminated", "cut", "episode_ids"):
+        per_episode = ("terminated", "cut", "episode_ids", "arrival", "clusters", "strata")
+        for name in ("rewards", "behavior_log_probs", "eval_log_probs", *per_episode):
             value = getattr(self, name)
             if value is not None and value.ndim != 1:
                 raise DataError(f"{name} must hold one number per row; got shape {value.shape}")
         steps, episodes = self.n_steps, self.n_trajectories
         for name, size in {
             **dict.fromkeys(("behavior_log_probs", "eval_log_probs", "states", "actions"), steps),
-            **dict.fromkeys(("terminated", "cut", "final_states", "episode_ids"), episodes),
+            **dict.fromkeys((*per_episode, "final_states"), episodes),
         }.items():
             value = getattr(self, name)
             if value is not None and value.shape[:1] != (size,):
@@ -263,26 +285,6 @@ class TrajectoryDataset:
         check_labels("actions", self.actions, self.where)
         check_log_probs("behavior_log_probs", self.behavior_log_probs, self.discrete_actions, self.where)
         check_log_probs("eval_log_probs", self.eval_log_probs, self.discrete_actions, self.where, zero=True)
-
-    def _check_ranges(self) -> None:
-        if self.reward_range is not None:
-            low, high = self.reward_range
-            outside = np.flatnonzero((self.rewards < low) | (self.rewards > high))
-            if len(outside):
-                raise DataError(
-                    f"reward {self.rewards[outside[0]]:g} at {self.where(int(outside[0]))} lies outside the declared "
-                    f"reward_range ({low:g}, {high:g}); correct the range or the logs"
-                )
-        if self.return_range is not None:
-            low, high = self.return_range
-            slack = 1e-9 * np.maximum(1e-3 * (high - low if np.isfinite(high - low) else 1.0), np.abs(self.returns))
-            whole = True if self.cut is None else ~self.cut  # of the others only a part is known
-            outside = np.flatnonzero(((self.returns < low - slack) | (self.returns > high + slack)) & whole)
-            if len(outside):
-                raise DataError(
-                    f"the return {self.returns[outside[0]]:g} of episode {self._id(outside[0])} lies outside the "
-                    f"declared return_range ({low:g}, {high:g}); correct the range or the logs"
-                )
 
     def _id(self, episode: int) -> Any:
         assert self.episode_ids is not None

@@ -10,6 +10,7 @@ import tightrope
 from tightrope.cli.domains import demo, truth
 from tightrope.cli.log import log
 from tightrope.cli.logs import evaluate, inspect
+from tightrope.cli.monitor import monitor
 from tightrope.cli.shared import BAD_INPUT, EXITS, GATE, NO_ANSWER
 from tightrope.cli.studies import coverage, reproduce
 from tightrope.cli.terminal import Commands, say
@@ -21,7 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (evaluate, inspect, log, demo, coverage, reproduce, truth):
+for command in (evaluate, inspect, monitor, log, demo, coverage, reproduce, truth):
     app.command(epilog=GATE if command is evaluate else EXITS)(command)
 
 

@@ -102,6 +102,8 @@ def read(
         actions=actions,
         final_states=logs.final(),
         episode_ids=episodes.ids,
+        episodes_named=steps.name("episode") is not None and not logs.one_step,
+        arrival=episodes.arrival,
         reward_range=reward_range,  # type: ignore[arg-type]  # None ends become infinite there
         return_range=return_range,  # type: ignore[arg-type]
         notes=_notes(short, incomplete),
