@@ -18,11 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tightrope.base.dataset import Array, IntArray
-from tightrope.bounds.exact.betting import MOST_PAST, MOST_STAKE, plan_of
+from tightrope.bounds.exact.betting import MOST_STAKE, plan_of
 
 AIMS: Array = np.array([1e2, 1e3, 1e4])  # episodes that each gambler plans for
 POINTS = 10_000  # means that are bet against; a bound is rounded to one of them, to the safe side
 LENGTHS: Array = np.concatenate([[0.0], np.ldexp(1.0, np.arange(-8, 3))])  # tethers, of the range's width
+PLANNED = 1000  # values that a bet is planned on
 MARGIN = 1e-9  # of log-wealth: what rounding may add up to
 
 
@@ -76,8 +77,8 @@ class Game:
 
     def plan(self, past: Array, count: int) -> None:
         """Choose tethers and bets that would have served best on these values, (past, tethers), of count episodes."""
-        if len(past) > MOST_PAST:
-            past = past[np.linspace(0, len(past) - 1, MOST_PAST).astype(np.int64)]
+        if len(past) > PLANNED:
+            past = past[:: -(-len(past) // PLANNED)]
         needed = np.log(len(AIMS) / self.delta)
         for j, aim in enumerate(AIMS):
             self.chosen[j], self.bets[j] = plan_of(past, self.tethers, float(needed / max(aim, count)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from tightrope.base.compiled import compiled
 
 LARGE = 1e200  # a product beyond this goes into its logarithm
@@ -12,14 +14,13 @@ LOST = -100.0  # log-wealth: a mean against which this is left counts as never t
 
 
 @compiled
-def mixture(logs: Any, place: Any) -> Any:
+def mixture(logs: Any, products: Any, place: Any) -> Any:
     """log of the wealth averaged over gamblers, against the mean at this place of the grid."""
-    top = logs[0, place]
-    for j in range(1, logs.shape[0]):
-        top = max(top, logs[j, place])
-    total = 0.0
+    top, total = -math.inf, 0.0
     for j in range(logs.shape[0]):
-        total += math.exp(logs[j, place] - top)
+        top = max(top, logs[j, place] + math.log(products[j, place]))
+    for j in range(logs.shape[0]):
+        total += math.exp(logs[j, place] + math.log(products[j, place]) - top)
     return top + math.log(total / logs.shape[0])
 
 
@@ -35,22 +36,26 @@ def advance(
     m, so the refuted means come first and those given up last. Giving up a mean takes wealth away: it is safe.
     """
     low, high, start = live[0], live[1], 0
+    products = np.ones(logs.shape)
     for look in range(len(ends)):
         for j in range(logs.shape[0]):
             for place in range(low, high):
                 m = means[place]
                 bet = min(bets[j], stakes[j] / (m + tethers[j]))
-                product, total = 1.0, logs[j, place]
+                product = products[j, place]
                 for i in range(start, ends[look]):
                     product *= max(1.0 + bet * (values[i, j] - m), 1e-300)  # rounding alone could go below
                     if product > LARGE or product < 1.0 / LARGE:
-                        total += math.log(product)
+                        logs[j, place] += math.log(product)
                         product = 1.0
-                logs[j, place] = total + math.log(product)
+                products[j, place] = product
         start = ends[look]
-        while low < high and mixture(logs, low) >= target:
+        while low < high and mixture(logs, products, low) >= target:
             low += 1
-        while high > low and mixture(logs, high - 1) < LOST:
+        while high > low and mixture(logs, products, high - 1) < LOST:
             high -= 1
         reached[look] = low
+    for j in range(logs.shape[0]):
+        for place in range(low, high):
+            logs[j, place] += math.log(products[j, place])
     live[0], live[1] = low, high
