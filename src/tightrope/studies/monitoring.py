@@ -95,7 +95,7 @@ def render(results: dict[str, list[dict[str, tuple[bool, bool, float]]]]) -> str
         "policy changes in response to what it earned. A stream counts as wrong if the bound was on the wrong side of "
         f"the true value on *any* day; nominal is {1 - CONFIDENCE:.0%} for each side (lower, upper). Beside the "
         "monitor, what people do: compute each day a bound that is made for one look (IS with Student's t) from all "
-        "episodes so far, and believe it. In the last column of rates the same bound is looked at once, on the last day.",
+        "episodes so far, and believe it. In the last column of rates that bound is looked at once, on the last day.",
         "",
         "| problem | streams | monitor | t, every day | t, last day | truth | monitor's last lower bound |",
         "|---|---:|---:|---:|---:|---:|---:|",

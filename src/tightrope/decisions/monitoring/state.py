@@ -72,9 +72,9 @@ class State:
     high: float
     games: dict[str, Game]  # by side
     tables: dict[str, Array]  # by side: values of the past under each tether
+    edge: int  # when the next plan is due
     past: TrajectoryDataset | None = None  # a sample
     count: int = 0  # of episodes so far
-    edge: int = FIRST  # when the next plan is due
     known: Hashes = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of all episodes, sorted
     looks: list[Look] = field(default_factory=list)
 
@@ -83,7 +83,8 @@ class State:
         """Before the first episode."""
         low, high = value_range
         games = {side: Game.new(high - low, 1 - terms.confidence, limited=terms.limited) for side in SIDES}
-        return cls(terms, low, high, games, {side: np.zeros((0, len(game.tethers))) for side, game in games.items()})
+        tables = {side: np.zeros((0, len(game.tethers))) for side, game in games.items()}
+        return cls(terms, low, high, games, tables, FIRST)
 
 
 def write_state(state: State, path: Path) -> None:
@@ -109,7 +110,7 @@ def write_state(state: State, path: Path) -> None:
 def read_state(path: Path) -> State:
     """The state in a file; nothing in it is run."""
     try:
-        with np.load(path, allow_pickle=False) as held:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
         head = json.loads(str(arrays["head"]))
         if head["format"] != FORMAT:
