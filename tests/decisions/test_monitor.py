@@ -266,3 +266,22 @@ def test_the_sample_of_the_past_is_even_and_bounded():
     shares = np.histogram(many, bins=4, range=(0, 20_000))[0] / 1000
     np.testing.assert_allclose(shares, 0.25, atol=0.06)
     assert (capacity(1), capacity(1000), capacity(10**6)) == (2000, 400, 50)
+
+
+def test_names_of_states_and_actions_are_as_good_as_numbers(tmp_path):
+    """Batches hold different names, so that the numbers of names differ from batch to batch."""
+    names, acts = np.array(["f", "c", "e", "a", "d", "b"]), np.array(["walk", "run"])
+    policies = {}
+    for word, policy in (("new", WALKER.candidate), ("old", WALKER.behavior)):
+        rows = [f"{names[s]},{acts[a]},{float(policy.table[s, a])!r}" for s in range(6) for a in range(2)]
+        (tmp_path / f"{word}.csv").write_text("\n".join(["state,action,prob", *rows]))
+        policies[word] = tightrope.adapters.load_policy(str(tmp_path / f"{word}.csv"))
+    numbered, named = Monitor(WALKER.candidate), Monitor(policies["new"])
+    for number in range(3):
+        logs = replace(day(number, 30), final_states=None)
+        if number == 1:
+            logs = logs.take(logs.lengths <= 3)  # few of the names
+            assert len(set(logs.states)) < 5
+        words = replace(logs, states=names[logs.states], actions=acts[logs.actions], behavior=policies["old"])
+        one, other = numbered.update(logs), named.update(words)
+        assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper), rel=1e-6)

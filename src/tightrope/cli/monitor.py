@@ -233,7 +233,7 @@ def _show(watch: Monitor, above: float | None, below: float | None, json: bool) 
     if sure_above:
         lines.append(f"ALARM: the candidate's value surely exceeds {above:g}.")
     if (above is not None or below is not None) and not lines:
-        asked = [f"above {above:g}"] * (above is not None) + [f"below {below:g}"] * (below is not None)
+        asked = [f"{word} {value:g}" for word, value in (("above", above), ("below", below)) if value is not None]
         lines.append(f"No alarm yet: whether the value lies {' or '.join(asked)} is not sure.")
     low, high = outward(look.lower, "lower"), outward(look.upper, "upper")
     lines.append(
