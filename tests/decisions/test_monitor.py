@@ -231,7 +231,7 @@ def test_terms_stay(tmp_path):
     monitor.save(tmp_path / "state.npz")
     with pytest.raises(DataError, match=r"return_range was \(-32.0, .*\) and is \(-40.0, 0.0\) now"):
         monitor.update(replace(day(1), return_range=(-40.0, 0.0)))
-    with pytest.raises(DataError, match="candidate was .* another one for others"):
+    with pytest.raises(DataError, match=r"candidate was .* another one for others"):
         Monitor.load(tmp_path / "state.npz", WALKER.behavior).update(day(1))
     assert monitor.episodes == 40
     with pytest.raises(BoundError, match="confidence"):

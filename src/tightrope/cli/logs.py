@@ -17,6 +17,7 @@ from tightrope.cli.options import (
     OUTPUT,
     QUESTION,
     BehaviorOption,
+    Cluster,
     ColumnOption,
     Confidence,
     Deterministic,
@@ -38,6 +39,7 @@ from tightrope.cli.options import (
     RewardRange,
     SeedOption,
     Sigma,
+    Strata,
     Title,
     Unit,
 )
@@ -116,6 +118,8 @@ def evaluate(
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
+    cluster: Cluster = None,
+    strata: Strata = None,
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     jobs: Jobs = None,
@@ -172,8 +176,9 @@ def evaluate(
         check_report(report, title=title, metric=metric, unit=unit)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         dataset = load(
-            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy
-        )
+            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy,
+            cluster, strata,
+        )  # fmt: skip
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         with progress_bar("resampling") as progress:
             result = tightrope.evaluate(

@@ -28,6 +28,8 @@ def load(
     column: list[str] | None,
     one_step: bool,
     behavior_policy: str | None = None,
+    cluster: str | None = None,
+    strata: str | None = None,
 ) -> TrajectoryDataset:
     """The logs, with the candidate's probabilities where it is one of their columns."""
     from tightrope.adapters import load_policy
@@ -44,6 +46,8 @@ def load(
         eval_column=policy if policy is not None and is_column(policy) else None,
         columns=column_map(column or []),
         one_step=True if one_step else None,
+        cluster=cluster,
+        strata=strata,
         behavior=None if behavior_policy is None else load_policy(behavior_policy),
     )
 

@@ -19,6 +19,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.joined import joined
@@ -190,7 +191,9 @@ class TetheredValues:
         table = np.empty((n, len(tethers)))
         for (_, held_out), some in zip(parts, self.learned(parts, tethers), strict=True):
             table[held_out] = some
-        return np.ascontiguousarray(table[:, _longest(table, tethers) if self.estimator.tether is None else 0])
+        clusters = Clusters.of(self.data)
+        independent = table if clusters is None else clusters.means(table)
+        return np.ascontiguousarray(table[:, _longest(independent, tethers) if self.estimator.tether is None else 0])
 
     @cached_property
     def _rewards(self) -> Array:

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from tightrope.base.checks import whole_horizon
-from tightrope.base.dataset import BoolArray, TrajectoryDataset
+from tightrope.base.clusters import Clusters
+from tightrope.base.dataset import BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.policy import Policy, as_policy
@@ -18,6 +19,7 @@ from tightrope.io import probabilities
 from tightrope.io.aliases import ROLES, ColumnMap, fix
 from tightrope.io.columns import Columns, quoted
 from tightrope.io.declared import declared
+from tightrope.io.groups import cluster_notes, column_of, group_notes, serial_notes
 from tightrope.io.logs import Logs
 from tightrope.io.sources import open_source
 
@@ -37,6 +39,8 @@ def read(
     behavior: Any = None,
     columns: ColumnMap | None = None,
     one_step: bool | None = None,
+    cluster: str | None = None,
+    strata: str | None = None,
 ) -> TrajectoryDataset:
     """Read logs into a dataset, whose ``reading`` says which column was used for what.
 
@@ -62,6 +66,9 @@ def read(
     - ``incomplete``: what to do with an episode that is shorter than the horizon and not flagged as terminated:
       "error" refuses it, "terminate" counts what follows as 0, "drop" leaves it out.
     - ``behavior``: the behaviour policy, where the logs hold no probabilities.
+    - ``cluster``: the column that says whose episode it is (a patient, a site, a day), where episodes of one resemble
+      each other. Each cluster counts once: the value is that of a random episode of a random cluster.
+    - ``strata``: the column of the parts of the logs that clusters (or episodes) were drawn from, so many from each.
 
     >>> import tightrope
     >>> rows = {"episode": [0, 0, 1], "t": [0, 1, 0], "reward": [1.0, 0.0, 2.0], "terminated": [False, True, True]}
@@ -86,6 +93,10 @@ def read(
     is_declared = horizon is not None or logs.one_step  # episodes of one step have a horizon of 1 by definition
     horizon = int(lengths.max()) if horizon is None else whole_horizon(horizon)
     short = (lengths < horizon) & ~terminated
+    groups = {
+        role: column_of(steps, episodes.offsets, name, role)
+        for role, name in (("cluster", cluster), ("strata", strata))
+    }
     _check_incomplete(logs, short, incomplete)
     dataset = TrajectoryDataset(
         offsets=episodes.offsets,
@@ -104,6 +115,8 @@ def read(
         episode_ids=episodes.ids,
         episodes_named=steps.name("episode") is not None and not logs.one_step,
         arrival=episodes.arrival,
+        clusters=groups["cluster"],
+        strata=groups["strata"],
         reward_range=reward_range,  # type: ignore[arg-type]  # None ends become infinite there
         return_range=return_range,  # type: ignore[arg-type]
         notes=_notes(short, incomplete),
@@ -111,7 +124,19 @@ def read(
     )
     if incomplete == "drop":
         dataset = dataset.take(np.flatnonzero(~short))
+    dataset = replace(dataset, notes=(*dataset.notes, *_dependence(dataset, steps, episodes.offsets)))
     return dataset if behavior is None else _with_behavior(dataset, as_policy(behavior))
+
+
+def _dependence(dataset: TrajectoryDataset, steps: Columns, offsets: IntArray) -> tuple[Caution, ...]:
+    """What says that episodes, or clusters of them, are no independent draws."""
+    clusters, arrival = Clusters.of(dataset), dataset.arrival
+    assert arrival is not None
+    if clusters is None or dataset.clusters is None:
+        return (*group_notes(steps, offsets, steps.unused()), *serial_notes(dataset.returns, arrival))
+    first = np.full(clusters.n, np.iinfo(np.int64).max)
+    np.minimum.at(first, clusters.code, arrival)
+    return (*cluster_notes(clusters.sizes), *serial_notes(clusters.means(dataset.returns), first))
 
 
 def _settled(logs: Logs, horizon: int | None, discount: float | None) -> tuple[int | None, float, tuple[str, ...]]:

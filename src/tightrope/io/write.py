@@ -183,6 +183,9 @@ def _columns(data: TrajectoryDataset) -> dict[str, Any]:
         else:
             columns |= {f"{prefix}_{i}": values[:, i] for i in range(values.shape[1])}
     columns["reward"] = data.rewards
+    for name, groups in (("cluster", data.clusters), ("strata", data.strata)):
+        if groups is not None:
+            columns[name] = np.repeat(groups, data.lengths)
     for name, logs in (("behavior_log_prob", data.behavior_log_probs), ("eval_log_prob", data.eval_log_probs)):
         if logs is not None:
             columns[name] = logs
