@@ -60,9 +60,9 @@ def render(results: dict[tuple[str, int], list[Bounds]]) -> str:
     head = " | ".join(f"{estimator.upper()}, {method}" for estimator, method in PAIRS)
     lines = [
         f"{trials:,} data sets. A patient has 1 to {LARGEST} episodes; half of the patients earn nothing from anything, "
-        "the others twice as much as usual, so that episodes of one patient are alike. 95 % lower bounds: how often they "
-        'exceed the true value with `cluster="patient"` → without it. Nominal is 5 %; the last column is exact when '
-        "patients are told.",
+        "the others twice as much as usual, so that episodes of one patient are alike. 95 % lower bounds: how often "
+        'they exceed the true value with `cluster="patient"` → without it. Nominal is 5 %; the last column is exact '
+        "where patients are told.",
         "",
         f"| problem | patients | data sets | {head} |",
         "|---|---:|---:|" + "---:|" * len(PAIRS),
