@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_values_of_clusters_are_told_by_earlier_blocks_of_whole_clusters():
     )
     table = whole.along(order, edges, tethers)
     names = np.unique(WHOSE)
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges):
         past = np.flatnonzero(np.isin(WHOSE, names[order[:start]]))
         for place in range(start, stop):
             own = np.flatnonzero(names[order[place]] == WHOSE)
@@ -121,13 +122,19 @@ def test_strata_keep_their_numbers():
         parts[:, first : first + 1024] = part
     np.testing.assert_array_equal(whole, parts)
     edges = np.cumsum([0, *sizes])
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         assert (whole[:, low:high].sum(axis=1) == high - low).all()
     assert len({tuple(row) for row in whole[:, :3].tolist()}) > 1
     later = np.empty((2, n))
     scheme.fill(later, scheme.start(n, 2), seed=5, trajectory=0, replicate=4, n=n)
     np.testing.assert_array_equal(later, whole[4:])
     assert within_strata("as it is", None) == "as it is"
+
+
+def test_strata_are_drawn_apart():
+    scheme, both = Stratified((50, 50)), np.empty((3, 100))
+    scheme.fill(both, scheme.start(100, 3), seed=5, trajectory=0, replicate=0, n=100)
+    assert (both[:, :50] != both[:, 50:]).any(axis=1).all()
 
 
 def test_resampling_within_strata_sees_no_difference_between_them():

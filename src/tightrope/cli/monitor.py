@@ -117,12 +117,12 @@ def monitor(
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         with lock_of(state):
             watch = _opened(state, candidate, confidence, model, max_step_ratio, has_logs=bool(logs))
-            for place, source in enumerate(logs or ()):
+            for source in logs or ():
                 dataset = _batch(
                     watch, source, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step,
                     behavior_policy,
                 )  # fmt: skip
-                if place == 0:
+                if watch.terms is None:
                     say(f"read: {'; '.join(dataset.reading)}", err=True)
                 with progress_bar("counting") as progress:
                     watch.update(
@@ -233,8 +233,8 @@ def _show(watch: Monitor, above: float | None, below: float | None, json: bool) 
     if sure_above:
         lines.append(f"ALARM: the candidate's value surely exceeds {above:g}.")
     if (above is not None or below is not None) and not lines:
-        asked = [f"{word} {value:g}" for word, value in (("above", above), ("below", below)) if value is not None]
-        lines.append(f"No alarm yet: whether the value lies {' or '.join(asked)} is not sure.")
+        questions = [f"{word} {value:g}" for word, value in (("above", above), ("below", below)) if value is not None]
+        lines.append(f"No alarm yet: whether the value lies {' or '.join(questions)} is not sure.")
     low, high = outward(look.lower, "lower"), outward(look.upper, "upper")
     lines.append(
         f"After {look.episodes} episodes: {low:g} ≤ value ≤ {high:g}. Each bound holds with confidence "

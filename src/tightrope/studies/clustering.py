@@ -22,7 +22,7 @@ PROBLEMS, SIZES, TRIALS = ("clinic", "bonus"), (20, 50, 200), 400
 LARGEST = 9  # episodes of a patient: 1 to this many
 PAIRS = (("is", "studentized"), ("wdr", "percentile"), ("tdr", "percentile"), ("tdr", "betting"))
 Task = tuple[str, int, int]
-Bounds = dict[tuple[str, str, bool], float]  # by estimator, method and whether patients were told
+Bounds = dict[tuple[str, str, bool], float]  # by estimator, method and whether patients were named
 
 
 def patients(problem: SmallProblem, n: int, rng: np.random.Generator) -> TrajectoryDataset:
@@ -45,12 +45,12 @@ def trial(task: Task) -> Bounds:
     problem = small(name)
     data = patients(problem, n, np.random.default_rng([number, n, len(name)]))
     return {
-        (estimator, method, told): lower_bound(
-            data if told else replace(data, clusters=None), problem.candidate, estimator=estimator, method=method,
+        (estimator, method, known): lower_bound(
+            data if known else replace(data, clusters=None), problem.candidate, estimator=estimator, method=method,
             n_resamples=1000, seed=number, n_jobs=1,
         ).value
         for estimator, method in PAIRS
-        for told in (True, False)
+        for known in (True, False)
     }  # fmt: skip
 
 
@@ -59,10 +59,10 @@ def render(results: dict[tuple[str, int], list[Bounds]]) -> str:
     trials = sum(len(bounds) for bounds in results.values())
     head = " | ".join(f"{estimator.upper()}, {method}" for estimator, method in PAIRS)
     lines = [
-        f"{trials:,} data sets. A patient has 1 to {LARGEST} episodes; half of the patients earn nothing from anything, "
-        "the others twice as much as usual, so that episodes of one patient are alike. 95 % lower bounds: how often "
-        'they exceed the true value with `cluster="patient"` → without it. Nominal is 5 %; the last column is exact '
-        "where patients are told.",
+        f"{trials:,} data sets. A patient has 1 to {LARGEST} episodes; half of the patients earn nothing from "
+        "anything, the others twice as much as usual, so that episodes of one patient are alike. 95 % lower bounds: "
+        'how often they exceed the true value with `cluster="patient"` → without it. Nominal is 5 %; the last column '
+        "is exact where patients are named.",
         "",
         f"| problem | patients | data sets | {head} |",
         "|---|---:|---:|" + "---:|" * len(PAIRS),
@@ -71,7 +71,7 @@ def render(results: dict[tuple[str, int], list[Bounds]]) -> str:
         truth = small(name).true_value
         cells = []
         for estimator, method in PAIRS:
-            errors = [sum(one[estimator, method, told] > truth for one in bounds) for told in (True, False)]
+            errors = [sum(one[estimator, method, known] > truth for one in bounds) for known in (True, False)]
             low, high = clopper_pearson(errors[0], len(bounds))
             share = " → ".join(f"{count / len(bounds):.1%}" for count in errors)
             cells.append(f"{share} ({low:.1%} to {high:.1%})")

@@ -150,16 +150,16 @@ TOPIC = Topic(
         ),
         Mutant(
             "rewards above the declared range pass",
-            "TrajectoryDataset._check_ranges",
-            "(self.rewards < low) | (self.rewards > high)",
-            "self.rewards < low",
+            "check_rewards",
+            "(rewards < low) | (rewards > high)",
+            "rewards < low",
             "test_declaration",
         ),
         Mutant(
             "returns below the declared range pass",
-            "TrajectoryDataset._check_ranges",
-            "(self.returns < low - slack) | (self.returns > high + slack)",
-            "self.returns > high + slack",
+            "check_returns",
+            "(returns < low - slack) | (returns > high + slack)",
+            "returns > high + slack",
             "test_declaration",
         ),
         Mutant(

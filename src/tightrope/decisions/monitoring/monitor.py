@@ -34,7 +34,7 @@ class Monitor:
     With the given confidence the lower bound never exceeds the value, at no look, however many there are and whenever
     one stops; the same holds of the upper bound. Each ``update`` counts the episodes of one batch; the logging policy
     may change from batch to batch, also in response to earlier outcomes. What must not change is the candidate's value.
-    ``docs/monitor.md`` says what else the promise rests on.
+    The tutorial on monitors says what else the promise rests on.
 
     - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
     - ``confidence``: of each bound, between 0.5 and 1.
@@ -43,14 +43,10 @@ class Monitor:
       the behaviour policy itself (``read(behavior=...)``), the bounds are those of importance sampling: valid, wider.
 
     >>> import numpy as np, tightrope
-    >>> from dataclasses import replace
     >>> from tightrope.domains import small
     >>> walker = small("walker")
     >>> monitor = tightrope.Monitor(walker.candidate)
-    >>> for day in range(3):
-    ...     logs = walker.logs(100, rng=np.random.default_rng(day))
-    ...     logs = replace(logs, episode_ids=np.arange(100 * day, 100 * day + 100))
-    ...     look = monitor.update(logs, label=f"day {day}")
+    >>> look = monitor.update(walker.logs(300, rng=np.random.default_rng(0)), label="monday")
     >>> look.lower < walker.true_value < look.upper
     True
     >>> monitor.save("walker.npz")
