@@ -31,7 +31,7 @@ def by_cluster(statistic: FittedStatistic, clusters: Clusters | None) -> FittedS
     if clusters is None:
         return statistic
     if isinstance(statistic, SumStatistic):
-        return _sums(statistic, clusters)
+        return _summed(statistic, clusters)
     if isinstance(statistic, GainStatistic):
         return GainStatistic(by_cluster(statistic.value, clusters), clusters.means(statistic.returns))
     if isinstance(statistic, ModelStatistic):
@@ -40,7 +40,7 @@ def by_cluster(statistic: FittedStatistic, clusters: Clusters | None) -> FittedS
     raise BoundError("this estimator cannot be computed by cluster: leave cluster and strata out, or use another one")
 
 
-def _sums(statistic: SumStatistic, clusters: Clusters) -> SumStatistic:
+def _summed(statistic: SumStatistic, clusters: Clusters) -> SumStatistic:
     columns = np.zeros((clusters.n, statistic.n_columns))
     for start, stop, part in statistic.chunks():
         np.add.at(columns, clusters.code[start:stop], part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -85,11 +86,11 @@ def main(
     workers: Annotated[int, typer.Option(help="Processes.")] = os.cpu_count() or 1,
 ) -> None:
     """Measure bounds by patient and without, and write their section of the page of decisions."""
-    tasks = [(name, n, number) for name in PROBLEMS for n in SIZES for number in range(trials)]
-    results: dict[tuple[str, int], list[Bounds]] = {(name, n): [] for name in PROBLEMS for n in SIZES}
-    for place, bounds in run_all(trial, tasks, workers):
-        results[tasks[place][:2]].append(bounds)
-    write_section(out, TITLE, render(results))
+    results: dict[tuple[str, int], list[Bounds]] = {}
+    for name, n in product(PROBLEMS, SIZES):
+        tasks = [(name, n, number) for number in range(trials)]
+        results[name, n] = [bounds for _, bounds in run_all(trial, tasks, workers)]
+        write_section(out, TITLE, render(results))  # what is finished stays
 
 
 if __name__ == "__main__":

@@ -123,11 +123,11 @@ def main(
     workers: Annotated[int, typer.Option(help="Processes.")] = os.cpu_count() or 1,
 ) -> None:
     """Measure how often a monitor is ever wrong, and write its section of the page of decisions."""
-    tasks = [(name, seed) for name in CORE for seed in range(streams)]
-    results: dict[str, list[dict[str, tuple[bool, bool, float]]]] = {name: [] for name in CORE}
-    for place, result in run_all(stream, tasks, workers):
-        results[tasks[place][0]].append(result)
-    write_section(out, TITLE, render(results))
+    results: dict[str, list[dict[str, tuple[bool, bool, float]]]] = {}
+    for name in CORE:
+        tasks = [(name, seed) for seed in range(streams)]
+        results[name] = [result for _, result in run_all(stream, tasks, workers)]
+        write_section(out, TITLE, render(results))  # what is finished stays
 
 
 def write_section(out: Path, title: str, text: str) -> None:

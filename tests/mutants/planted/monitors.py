@@ -8,9 +8,9 @@ TOPIC = Topic(
     (
         Mutant(
             "a batch's models learn from the batch",
-            "count",
-            "learned([(kept, piece)], game.tethers)",
-            "learned([(np.append(kept, piece), piece)], game.tethers)",
+            "count_batch",
+            "(kept, piece)",
+            "(np.append(kept, piece), piece)",
             "test_against_the_true_mean_wealth_is_one_on_average",
         ),
         Mutant(
@@ -78,7 +78,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "large clusters count more than small ones",
-            "_sums",
+            "_summed",
             "columns /= clusters.sizes[:, None]",
             "columns /= 1.0",
             "test_a_cluster_counts_once_by_hand",
@@ -107,8 +107,8 @@ TOPIC = Topic(
         Mutant(
             "all strata are drawn with the same random numbers",
             "Stratified.fill",
-            "seed=int(own)",
-            "seed=seed",
+            "int(own)",
+            "seed",
             "test_strata_are_drawn_apart",
         ),
         Mutant(

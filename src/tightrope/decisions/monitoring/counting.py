@@ -17,7 +17,7 @@ from tightrope.models import Model
 Progress = Callable[[float], None]
 
 
-def count(
+def count_batch(
     state: State, problem: Problem, model: str | Model, label: str, every: int | None, progress: Progress | None
 ) -> State:
     """The state after the problem's episodes; the one given is used up.

@@ -18,7 +18,7 @@ from tightrope.base.errors import BoundError, DataError, failing
 from tightrope.base.names import suggests_keywords
 from tightrope.base.policy import as_policy
 from tightrope.base.problem import Problem
-from tightrope.decisions.monitoring.counting import Progress, count
+from tightrope.decisions.monitoring.counting import Progress, count_batch
 from tightrope.decisions.monitoring.past import check_new, hashes, is_known
 from tightrope.decisions.monitoring.state import Look, State, Terms, differences, read_state, write_state
 from tightrope.estimators.choices import is_limited
@@ -157,7 +157,8 @@ class Monitor:
         fresh = fresh[~seen[fresh]]
         if len(fresh):
             with failing():
-                state = count(state, replace(problem, dataset=logs.take(fresh)), self._model, label, every, progress)
+                batch = replace(problem, dataset=logs.take(fresh))
+                state = count_batch(state, batch, self._model, label, every, progress)
             state.known = np.sort(np.concatenate([state.known, names[fresh]]))
         self._state = state  # only now: an error leaves the monitor as it was
         return state.looks[-1]
