@@ -121,7 +121,7 @@ def test_means_that_are_given_up_were_lost():
     game.bet(np.full((2000, 1), 0.5), np.array([2000]))
     low, high = game.live
     assert game.refuted(low) == pytest.approx(0.5, abs=0.02)
-    assert 0.5 < game.refuted(high) < 0.7
+    assert game.refuted(high) == pytest.approx(0.561, abs=0.001)  # 2000 log(1 + 0.8 (0.5 − m)) = −100
     assert np.log(np.exp(game.logs[:, high - 1]).mean()) >= -100
 
 
