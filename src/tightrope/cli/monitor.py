@@ -124,6 +124,8 @@ def monitor(
                 )  # fmt: skip
                 if watch.terms is None:
                     say(f"read: {'; '.join(dataset.reading)}", err=True)
+                for note in dataset.notes:
+                    say(f"! {note}", err=True)
                 with progress_bar("counting") as progress:
                     watch.update(
                         dataset, label=Path(source).stem, every=every, skip_known=skip_known, progress=progress

@@ -45,7 +45,8 @@ def _scattered(numbers: IntArray) -> Hashes:
 def hashes(data: TrajectoryDataset) -> Hashes:
     """64 bits for every episode by its name; where the logs name none, by its place in logs of this content."""
     assert data.episode_ids is not None
-    prefix = "" if data.episodes_named else digest(data.offsets, data.rewards, data.states, data.actions)
+    content = (data.rewards, data.states, data.actions, data.behavior_log_probs, data.eval_log_probs)
+    prefix = "" if data.episodes_named else digest(data.offsets, *content)
     words = (f"{prefix}:{name}".encode() for name in data.episode_ids)
     return np.array(
         [int.from_bytes(hashlib.blake2b(word, digest_size=8).digest(), "little") for word in words], dtype=np.uint64
