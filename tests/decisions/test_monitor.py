@@ -90,11 +90,14 @@ def test_against_the_true_mean_wealth_is_one_on_average(monkeypatch):
     assert (np.max(wealths, axis=0) > 1.02).all()  # somebody bet something
 
 
-def test_bets_are_what_slow_loops_find():
+@pytest.mark.parametrize("jump", [1.0, 1e120])
+def test_bets_are_what_slow_loops_find(jump):
+    """Also where single values are so large that products of wealth would not fit a float64."""
     rng = np.random.default_rng(5)
     game = Game.new(2.0, 0.05, limited=True)
     game.chosen[:], game.bets[:], game.stakes[:] = [0, 3, 5], [0.8, np.inf, 0.3], [0.5, 0.95, 0.9]
     table = rng.gamma(2.0, 0.6, size=(60, len(game.tethers))) - game.tethers * rng.random((60, 1)) * 0.1
+    table[[30, 31, 40, 55]] *= jump
     ends = np.array([7, 20, 21, 60])
     reached = game.bet(table, ends)
     means, target = [2.0 * (k + 1) / games.POINTS for k in range(games.POINTS)], np.log(1 / 0.05)
@@ -106,11 +109,12 @@ def test_bets_are_what_slow_loops_find():
             bet = np.minimum(game.bets[j], game.stakes[j] / (np.array(means) + tether))
             for x in table[start:stop, game.chosen[j]]:
                 logs[j] += np.log(1 + bet * (x - np.array(means)))
-        enough = np.flatnonzero(np.log(np.exp(logs).mean(axis=0)) >= target)
+        enough = np.flatnonzero(np.logaddexp.reduce(logs, axis=0) - np.log(3) >= target)
         best = max(best, int(enough.max()) + 1 if len(enough) else 0)
         expected.append(best)
     assert reached.tolist() == expected
-    assert 0 < expected[0] < expected[-1] < games.POINTS
+    assert 0 < expected[0] < expected[-1] <= games.POINTS
+    assert (expected[-1] == games.POINTS) == (jump > 1)
     alive = slice(*game.live)
     np.testing.assert_allclose(game.logs[:, alive], logs[:, alive], atol=1e-9)
 

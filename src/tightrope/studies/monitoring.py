@@ -27,7 +27,7 @@ from tightrope.studies.problems import CORE
 from tightrope.studies.summary import clopper_pearson
 
 TITLE = "A monitor, looked at every day"
-DAYS, A_DAY, PHASE = 1000, 3, 100  # days; episodes a day; days after which the logging policy may change
+DAYS, PHASE = 1000, 200  # days, with an episode each; days after which the logging policy may change
 FIRST = 20  # episodes: nobody looks at a bound for one look before
 CONFIDENCE = 0.95
 STREAMS = 500
@@ -39,9 +39,9 @@ Task = tuple[str, int]
 def phases(problem: SmallProblem, seed: int) -> list[TrajectoryDataset]:
     """1,000 days of logs of a policy that adapts: after good days it acts more like the candidate, else less."""
     rng, share, parts, before = np.random.default_rng([seed, len(problem.name)]), 0.0, [], -np.inf
-    for start in range(0, DAYS * A_DAY, PHASE * A_DAY):
+    for start in range(0, DAYS, PHASE):
         policy = TabularPolicy((1 - share) * problem.behavior.table + share * problem.candidate.table)
-        data = problem.mdp.simulate(policy, PHASE * A_DAY, rng=rng)
+        data = problem.mdp.simulate(policy, PHASE, rng=rng)
         parts.append(replace(data, episode_ids=start + np.arange(data.n_trajectories)))
         after = float(data.returns.mean())
         share, before = (min(share + 0.25, 0.5) if after > before else max(share - 0.25, 0.0)), after
@@ -55,7 +55,7 @@ def stream(task: Task) -> dict[str, tuple[bool, bool, float]]:
     truth, parts = problem.true_value, phases(problem, seed)
     monitor = Monitor(problem.candidate, confidence=CONFIDENCE)
     for part in parts:
-        monitor.update(part, every=A_DAY)
+        monitor.update(part, every=1)
     looks = monitor.looks
     assert len(looks) == DAYS
     result = {
@@ -79,8 +79,7 @@ def stream(task: Task) -> dict[str, tuple[bool, bool, float]]:
 def _daily(samples: Sequence[TrajectoryValues]) -> Array:
     """Student's t bound of each day, from all episodes so far."""
     values = np.concatenate([sample.values for sample in samples])
-    ends = np.arange(A_DAY, len(values) + 1, A_DAY)
-    ends = ends[ends >= FIRST]
+    ends = np.arange(FIRST, len(values) + 1)
     mean = np.cumsum(values)[ends - 1] / ends
     spread = np.sqrt(np.maximum(np.cumsum(np.square(values))[ends - 1] / ends - np.square(mean), 0) / (ends - 1))
     bounds = mean - stats.t.ppf(CONFIDENCE, ends - 1) * spread
@@ -91,7 +90,7 @@ def render(results: dict[str, list[dict[str, tuple[bool, bool, float]]]]) -> str
     """The section's text."""
     trials = sum(len(streams) for streams in results.values())
     lines = [
-        f"{trials:,} streams of {DAYS:,} days, {A_DAY} episodes a day, one look a day. Every {PHASE} days the logging "
+        f"{trials:,} streams of {DAYS:,} days, one episode and one look a day. Every {PHASE} days the logging "
         "policy changes in response to what it earned. A stream counts as wrong if the bound was on the wrong side of "
         f"the true value on *any* day; nominal is {1 - CONFIDENCE:.0%} for each side (lower, upper). Beside the "
         "monitor, what people do: compute each day a bound that is made for one look (IS with Student's t) from all "
