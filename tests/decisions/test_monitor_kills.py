@@ -18,7 +18,7 @@ from tests.decisions.test_monitor import WALKER, day, same
 from tightrope import DataError, Monitor
 from tightrope.io.locks import lock_of
 
-DAYS = 12
+DAYS = 20
 WORKER = """
 import sys
 from pathlib import Path
