@@ -23,8 +23,8 @@ TOPIC = Topic(
         Mutant(
             "a gambler's stake forgets the tether",
             "advance",
-            "stakes[j] / (m + tethers[j])",
-            "stakes[j] / m",
+            "stakes[j] / (means[place] + tethers[j])",
+            "stakes[j] / means[place]",
             "test_bets_are_what_slow_loops_find",
         ),
         Mutant(
