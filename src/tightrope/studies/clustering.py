@@ -19,7 +19,7 @@ from tightrope.studies.pool import run_all
 from tightrope.studies.summary import clopper_pearson
 
 TITLE = "Several episodes a patient"
-PROBLEMS, SIZES, TRIALS = ("clinic", "bonus"), (20, 50, 200), 400
+PROBLEMS, SIZES, TRIALS = ("clinic", "bonus"), (20, 50, 200), 200
 LARGEST = 9  # episodes of a patient: 1 to this many
 PAIRS = (("is", "studentized"), ("tdr", "percentile"), ("tdr", "betting"))
 Task = tuple[str, int, int]
