@@ -88,15 +88,10 @@ def read(
     states, actions = steps.vector("state"), steps.vector("action", labels=True)
     discrete = None if actions is None else actions.dtype.kind != "f"
     behavior_logs = probabilities.log_probs(steps, "behavior", discrete, zero=False)
-    lengths = np.diff(episodes.offsets)
-    terminated = _terminated(logs)
+    lengths, terminated = np.diff(episodes.offsets), _terminated(logs)
     is_declared = horizon is not None or logs.one_step  # episodes of one step have a horizon of 1 by definition
     horizon = int(lengths.max()) if horizon is None else whole_horizon(horizon)
     short = (lengths < horizon) & ~terminated
-    groups = {
-        role: column_of(steps, episodes.offsets, name, role)
-        for role, name in (("cluster", cluster), ("strata", strata))
-    }
     _check_incomplete(logs, short, incomplete)
     dataset = TrajectoryDataset(
         offsets=episodes.offsets,
@@ -115,16 +110,22 @@ def read(
         episode_ids=episodes.ids,
         episodes_named=steps.name("episode") is not None and not logs.one_step,
         arrival=episodes.arrival,
-        clusters=groups["cluster"],
-        strata=groups["strata"],
+        clusters=column_of(steps, episodes.offsets, cluster, "cluster"),
+        strata=column_of(steps, episodes.offsets, strata, "strata"),
         reward_range=reward_range,  # type: ignore[arg-type]  # None ends become infinite there
         return_range=return_range,  # type: ignore[arg-type]
         notes=_notes(short, incomplete),
         reading=(*opened.notes, *steps.notes, *notes, *_not_read(steps, behavior_logs is None and behavior is None)),
     )
-    if incomplete == "drop":
-        dataset = dataset.take(np.flatnonzero(~short))
-    dataset = replace(dataset, notes=(*dataset.notes, *_dependence(dataset, steps, episodes.offsets)))
+    return _finished(dataset, logs, short if incomplete == "drop" else np.zeros_like(short), behavior)
+
+
+def _finished(dataset: TrajectoryDataset, logs: Logs, dropped: BoolArray, behavior: Any) -> TrajectoryDataset:
+    """Without what is dropped, with what speaks against independence, and with the behaviour policy."""
+    if dropped.any():
+        dataset = dataset.take(~dropped)
+    notes = _dependence(dataset, logs.columns, logs.episodes.offsets)
+    dataset = replace(dataset, notes=(*dataset.notes, *notes))
     return dataset if behavior is None else _with_behavior(dataset, as_policy(behavior))
 
 
