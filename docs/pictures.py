@@ -127,7 +127,8 @@ def works() -> dict[str, Callable[[], object]]:
         for name, file in DRAWN.items()
     }
     for page in sorted((DOCS / "tutorials").glob("*.md")):
-        if ".savefig(" in page.read_text(encoding="utf-8"):
+        text = page.read_text(encoding="utf-8")
+        if ".savefig(" in text or "--plot " in text:
             made[page.stem] = lambda page=page: figures(page)
     decisions = {name: partial(decision, name) for name in ("compare", "plan")}
     return made | {"report": report, "notebook": notebook} | decisions

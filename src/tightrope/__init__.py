@@ -40,6 +40,7 @@ from tightrope.decisions.constraints import Constrained, Demand, constrained
 from tightrope.decisions.distribution import distribution
 from tightrope.decisions.improve import improve
 from tightrope.decisions.improvement.record import Improvement
+from tightrope.decisions.monitoring import Look, Monitor
 from tightrope.decisions.planning import plan
 from tightrope.decisions.plans import Plan
 from tightrope.decisions.tails.record import Distribution, Tail
@@ -67,8 +68,10 @@ __all__ = [
     "GaussianPolicy",
     "Improvement",
     "Interval",
+    "Look",
     "MissingBoundError",
     "MixturePolicy",
+    "Monitor",
     "Multinomial",
     "NoOverlapError",
     "Plan",

@@ -10,6 +10,7 @@ from typing import Any, Literal, ParamSpec
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import check_size, is_number
+from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError, failing
 from tightrope.base.names import must_be_one_of, suggests_keywords
@@ -23,6 +24,7 @@ from tightrope.bounds import method as find_method
 from tightrope.bounds.base import is_exact
 from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
+from tightrope.estimators.clustered import by_cluster
 from tightrope.estimators.gain import possible_range
 from tightrope.evaluation.beside import lift
 from tightrope.evaluation.case import Case, Pair
@@ -62,7 +64,8 @@ def statistic(
 ) -> FittedStatistic:
     """The estimator as a function of episode weights: an array of shape (..., n) gives one of shape (...,).
 
-    Weights of one give the point estimate. The value is NaN where the estimator is undefined.
+    Weights of one give the point estimate. The value is NaN where the estimator is undefined. Where the logs say whose
+    episodes they are (``read(cluster=...)``), it is a function of cluster weights.
 
     - ``dataset``: the logs, from ``read``.
     - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
@@ -80,7 +83,8 @@ def statistic(
     True
     """
     with failing():
-        return find_estimator(estimator, model=model)(problem_of(dataset, policy, behavior, max_step_ratio))
+        whole = find_estimator(estimator, model=model)(problem_of(dataset, policy, behavior, max_step_ratio))
+        return by_cluster(whole, Clusters.of(dataset))
 
 
 @suggests_keywords
@@ -115,7 +119,8 @@ def estimate(
     with failing():
         book = find_estimator(estimator, model=model).textbook(dataset)
         low, high = possible_range(book, dataset)
-        return min(max(book(problem_of(dataset, policy, behavior, max_step_ratio)).estimate, low), high)
+        problem = problem_of(dataset, policy, behavior, max_step_ratio)
+        return min(max(by_cluster(book(problem), Clusters.of(dataset)).estimate, low), high)
 
 
 @suggests_keywords

@@ -98,7 +98,7 @@ def test_a_disk_that_cannot_lock_is_not_taken_for_another_run(tmp_path, monkeypa
     def no_locks(file):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(lock, "_acquire", no_locks)
+    monkeypatch.setattr(lock, "acquire", no_locks)
     with pytest.raises(StudyError, match=r"cannot be locked \(.*No locks available\), so two runs could mix"):
         runner.run_study(clinic(), tmp_path)
 

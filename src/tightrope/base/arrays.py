@@ -135,3 +135,16 @@ def steps_of(offsets: npt.NDArray[np.int64], episodes: npt.NDArray[np.int64]) ->
     lengths = offsets[1:][episodes] - offsets[:-1][episodes]
     shift = offsets[:-1][episodes] - (np.cumsum(lengths) - lengths)
     return np.repeat(shift, lengths) + np.arange(lengths.sum())
+
+
+def check_strata(clusters: npt.NDArray[Any] | None, strata: npt.NDArray[Any] | None) -> None:
+    """Refuse a cluster that lies in two strata."""
+    if clusters is None or strata is None:
+        return
+    _, first, code = np.unique(clusters, return_index=True, return_inverse=True)
+    apart = np.flatnonzero(strata != strata[first][code])
+    if len(apart):
+        raise DataError(
+            f"cluster {clusters[apart[0]]} has episodes in strata {strata[first][code][apart[0]]} and "
+            f"{strata[apart[0]]}; a cluster must lie in one stratum"
+        )

@@ -31,7 +31,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 PER_STEP = ("rewards", "behavior_log_probs", "eval_log_probs", "states", "actions")
-PER_EPISODE = ("terminated", "cut", "final_states", "episode_ids")
+PER_EPISODE = ("terminated", "cut", "final_states", "episode_ids", "arrival", "clusters", "strata")
 CHUNK_BYTES = 1 << 20  # the largest size of a padded (chunk, horizon) array: small enough for the cache
 
 
@@ -65,6 +65,10 @@ class TrajectoryDataset:
     actions: npt.NDArray[Any] | None = None  # (N,) integers or text, or (N, k) floats
     final_states: npt.NDArray[Any] | None = None  # (n, ...): the state after the last step, where known
     episode_ids: npt.NDArray[Any] | None = None  # (n,): as the logs name them; 0..n-1 when not given
+    episodes_named: bool = True  # False where ids are places in the logs, which other logs have too
+    arrival: IntArray | None = None  # (n,): the row of the logs where each begins; 0..n-1 when not given
+    clusters: npt.NDArray[Any] | None = None  # (n,): whose episode it is; those of one cluster may depend on each other
+    strata: npt.NDArray[Any] | None = None  # (n,): the part of the logs that its cluster was drawn from
     reward_range: tuple[float, float] | None = None  # declared, never taken from the sample; ends may be infinite
     return_range: tuple[float, float] | None = None  # likewise, of the discounted return
     behavior: Policy | None = None  # the behaviour policy itself, where known
@@ -78,9 +82,9 @@ class TrajectoryDataset:
     def __post_init__(self) -> None:
         for name in ("rewards", "behavior_log_probs", "eval_log_probs"):
             self._set(name, np.float64)
-        for name, kind in (("offsets", np.int64), ("terminated", np.bool_), ("cut", np.bool_)):
+        for name, kind in (("offsets", np.int64), ("terminated", np.bool_), ("cut", np.bool_), ("arrival", np.int64)):
             self._set(name, kind)
-        for name in ("states", "actions", "final_states", "episode_ids"):
+        for name in ("states", "actions", "final_states", "episode_ids", "clusters", "strata"):
             self._set(name, None)
         object.__setattr__(self, "notes", as_notes(self.notes))
         object.__setattr__(self, "reading", tuple(visible(text) for text in self.reading))
@@ -88,11 +92,14 @@ class TrajectoryDataset:
         check_offsets(self.offsets, self.rewards.size)
         if self.episode_ids is None:
             object.__setattr__(self, "episode_ids", read_only(np.arange(self.n_trajectories)))
+        if self.arrival is None:
+            object.__setattr__(self, "arrival", read_only(np.arange(self.n_trajectories)))
         per_step, per_episode = ({name: getattr(self, name) for name in names} for names in (PER_STEP, PER_EPISODE))
         check_rows(per_step, per_episode, self.n_steps, self.n_trajectories)
         self._check_values()
         check_lengths(self.lengths, self.terminated, self.horizon, self._id)
         self._check_ranges()
+        arrays.check_strata(self.clusters, self.strata)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is computed on the way is left out; the folder stays with whoever made it."""
@@ -214,6 +221,9 @@ class TrajectoryDataset:
             actions=pick(self.actions, steps),
             final_states=pick(self.final_states, index),
             episode_ids=pick(self.episode_ids, index),
+            arrival=pick(self.arrival, index),
+            clusters=pick(self.clusters, index),
+            strata=pick(self.strata, index),
         )
 
     def steps(self, start: int, stop: int) -> slice:

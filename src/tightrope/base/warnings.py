@@ -170,6 +170,22 @@ CODES: dict[str, Code] = {
         "`tail`: fewer than 10 effective episodes lie in the tail that was asked about; its exact bounds stand in",
         "more logs, or a wider tail",
     ),
+    "clustered": Code(
+        None,
+        "bounds count clusters of episodes (`cluster=`), each once: the value is that of a random episode of a random "
+        "cluster",
+        "nothing; see [clusters](../tutorials/clusters.md)",
+    ),
+    "group-column": Code(
+        None,
+        "the logs have a column such as patient or day, which several episodes share, and it is not used",
+        "`cluster=`, if episodes of one group resemble each other: see [clusters](../tutorials/clusters.md)",
+    ),
+    "serial": Code(
+        None,
+        "episodes that follow each other in the logs have similar returns",
+        "`cluster=`; or find out what changed over time, or how the logs were sorted",
+    ),
     "assumed": Code(
         None,
         'episodes that were cut off count as ended (`incomplete="terminate"`)',

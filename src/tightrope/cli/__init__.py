@@ -13,6 +13,7 @@ from tightrope.cli.domains import demo, truth
 from tightrope.cli.improve import improve
 from tightrope.cli.log import log
 from tightrope.cli.logs import evaluate, inspect
+from tightrope.cli.monitor import monitor
 from tightrope.cli.plan import plan
 from tightrope.cli.shared import BAD_INPUT, EXITS, GATE, NO_ANSWER
 from tightrope.cli.studies import coverage, reproduce
@@ -26,8 +27,22 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (evaluate, compare, plan, tail, constrain, improve, inspect, log, demo, coverage, reproduce, truth):
-    app.command(epilog=GATE if command in (evaluate, compare, constrain) else EXITS)(command)
+for command in (
+    evaluate,
+    compare,
+    plan,
+    tail,
+    constrain,
+    improve,
+    monitor,
+    inspect,
+    log,
+    demo,
+    coverage,
+    reproduce,
+    truth,
+):
+    app.command(epilog=GATE if command in (evaluate, compare, constrain, monitor) else EXITS)(command)
 
 
 def _version(wanted: bool) -> None:

@@ -17,6 +17,7 @@ from tightrope.cli.options import (
     OUTPUT,
     QUESTION,
     BehaviorOption,
+    Cluster,
     ColumnOption,
     Confidence,
     Deterministic,
@@ -40,6 +41,7 @@ from tightrope.cli.options import (
     Scratch,
     SeedOption,
     Sigma,
+    Strata,
     Title,
     Unit,
 )
@@ -118,6 +120,8 @@ def evaluate(
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
+    cluster: Cluster = None,
+    strata: Strata = None,
     memory: Memory = None,
     scratch: Scratch = None,
     n_resamples: Resamples = 2000,
@@ -177,7 +181,7 @@ def evaluate(
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         dataset = load(
             logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy,
-            memory, scratch,
+            cluster, strata, memory, scratch,
         )  # fmt: skip
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         with progress_bar("resampling") as progress:
@@ -250,7 +254,7 @@ def inspect(
         try:
             dataset = load(
                 source, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, None,
-                memory, scratch,
+                None, None, memory, scratch,
             )  # fmt: skip
         except TightropeError as error:
             show_columns(source, column_map(column or []), error, json)

@@ -102,6 +102,20 @@ ColumnOption = Annotated[
         rich_help_panel=LOGS,
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="The column that says whose episode it is (patient, site, day), where those of one resemble each other.",
+        rich_help_panel=LOGS,
+    ),
+]
+Strata = Annotated[
+    str | None,
+    typer.Option(
+        help="The column of the parts of the logs that clusters were drawn from, so many from each.",
+        rich_help_panel=LOGS,
+    ),
+]
 OneStep = Annotated[
     bool, typer.Option("--one-step", help="Every row is an episode (logs of a bandit).", rich_help_panel=LOGS)
 ]

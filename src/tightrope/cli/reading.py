@@ -32,6 +32,8 @@ def load(
     column: list[str] | None,
     one_step: bool,
     behavior_policy: str | None = None,
+    cluster: str | None = None,
+    strata: str | None = None,
     memory: str | None = None,
     scratch: Path | None = None,
 ) -> TrajectoryDataset:
@@ -51,6 +53,8 @@ def load(
             eval_column=policy if policy is not None and is_column(policy) else None,
             columns=column_map(column or []),
             one_step=True if one_step else None,
+            cluster=cluster,
+            strata=strata,
             behavior=None if behavior_policy is None else load_policy(behavior_policy),
             memory=memory,
             scratch=scratch,

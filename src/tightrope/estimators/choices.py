@@ -28,6 +28,15 @@ class Choices:
     taken: IntArray  # (N,): which was made
     ratios: Array  # (N,): of the logged actions
 
+    def after(self, n_steps: int) -> Choices:
+        """The same behind so many steps of which nothing is known, and whose values nobody asks for."""
+        return Choices(
+            np.concatenate([np.zeros((n_steps, self.probs.shape[1])), self.probs]),
+            np.concatenate([np.zeros((n_steps, self.probs.shape[1])), self.reach]),
+            np.concatenate([np.zeros(n_steps, dtype=np.int64), self.taken]),
+            np.concatenate([np.zeros(n_steps), self.ratios]),
+        )
+
     @property
     def are_actions(self) -> bool:
         """Whether each action is a choice of its own."""
@@ -38,11 +47,7 @@ def choices(problem: Problem, *, exact: bool) -> Choices:
     """What could have been done; ``exact`` refuses where no ceiling of the step ratio is known or declared."""
     problem.check_memory("tdr")
     ratios = step_ratios(problem)
-    result = _listed(problem, ratios) or _gaussian(problem, ratios)
-    if problem.max_step_ratio is not None:
-        declared = np.full(len(ratios), problem.max_step_ratio)
-        _check(problem, ratios, declared, "max_step_ratio is exceeded")
-        result = result or _one(ratios, declared)
+    result = _limited(problem, ratios)
     if result is None and not exact:
         result = _one(ratios, np.full(len(ratios), max(1.0, float(ratios.max()))))
     if result is None:
@@ -54,9 +59,23 @@ def choices(problem: Problem, *, exact: bool) -> Choices:
     return result
 
 
+def is_limited(problem: Problem) -> bool:
+    """Whether it is known or declared how large a step's ratio can be, so that there is an exact tether."""
+    return _limited(problem, step_ratios(problem)) is not None
+
+
+def _limited(problem: Problem, ratios: Array) -> Choices | None:
+    result = _listed(problem, ratios) or _gaussian(problem, ratios)
+    if problem.max_step_ratio is not None:
+        declared = np.full(len(ratios), problem.max_step_ratio)
+        _check(problem, ratios, declared, "max_step_ratio is exceeded")
+        result = result or _one(ratios, declared)
+    return result
+
+
 def step_ratios(problem: Problem) -> Array:
     """The importance ratio of every logged step, (N,)."""
-    data = problem.ratios.dataset
+    data = problem.dataset if problem.behavior is None else problem.ratios.dataset
     assert data.behavior_log_probs is not None
     result: Array = np.exp(problem.eval_log_probs - data.behavior_log_probs)
     return result

@@ -102,9 +102,10 @@ def td_errors(data: TrajectoryDataset, q_values: Array, state_values: Array) -> 
 
 
 def fold_of(data: TrajectoryDataset, folds: int) -> IntArray:
-    """Which fold each episode belongs to, (n,): by its identity, so that repeats of one stay together."""
-    assert data.episode_ids is not None
-    _, place = np.unique(data.episode_ids, return_inverse=True)
+    """Which fold each episode belongs to, (n,): by its identity, or its cluster's, so that repeats stay together."""
+    names = data.episode_ids if data.clusters is None else data.clusters
+    assert names is not None
+    _, place = np.unique(names, return_inverse=True)
     return place.astype(np.int64) % folds
 
 

@@ -19,9 +19,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError
+from tightrope.base.joined import joined
 from tightrope.base.problem import Problem
+from tightrope.base.ratios import Ratios
 from tightrope.estimators.base import Anchor, SequentialEstimator
 from tightrope.estimators.choices import Choices, choices
 from tightrope.estimators.doubly_robust import fold_of
@@ -91,6 +94,27 @@ class TDR(SequentialEstimator):
 
     def sequential_values(self, problem: Problem) -> TetheredValues:
         """Values for bounds that learn on the way; refuses where nothing was declared to count from."""
+        self._check_declared(problem)
+        return self._tethered(problem, exact=True)
+
+    def continued_values(self, problem: Problem, past: TrajectoryDataset | None, *, limited: bool) -> TetheredValues:
+        """Values of a game that goes on: models may learn from the past, whose episodes stand before the problem's.
+
+        Another policy may have logged the past: no values are made of its episodes. Unless steps' ratios are
+        ``limited``, the values hold for a tether of length 0 alone. Logs without any overlap are values like others.
+        """
+        self._check_declared(problem)
+        if past is not None:
+            problem = replace(problem, dataset=joined(past, problem.dataset))
+        problem = problem.coded  # names of states and actions get the same numbers in past and present
+        before = 0 if past is None else past.n_trajectories
+        present = replace(problem, dataset=problem.dataset.take(np.arange(before, problem.dataset.n_trajectories)))
+        check_ratio_size(self.name, Ratios(present.dataset, present.eval_log_probs))
+        known = choices(present, exact=limited).after(problem.dataset.n_steps - present.dataset.n_steps)
+        guess = guesses(self.model if limited else "none", problem, self.anchor, known, exact=True)
+        return TetheredValues(self, problem.dataset, known, guess, exact=True)
+
+    def _check_declared(self, problem: Problem) -> None:
         missing = missing_range(problem.dataset, self.anchor)
         if missing:
             bound, side = ("lower", "lowest") if self.anchor == "low" else ("upper", "highest")
@@ -98,7 +122,6 @@ class TDR(SequentialEstimator):
                 f"an exact {bound} bound with tdr counts from the {side} possible return, which must be declared, not "
                 f"taken from the sample; missing: {missing}"
             )
-        return self._tethered(problem, exact=True)
 
     def trajectory_values(self, problem: Problem, *, max_ratio: float | None) -> TrajectoryValues:
         """Values for other exact bounds: a random half of the episodes, told by what the other half taught."""
@@ -168,7 +191,9 @@ class TetheredValues:
         table = np.empty((n, len(tethers)))
         for (_, held_out), some in zip(parts, self.learned(parts, tethers), strict=True):
             table[held_out] = some
-        return np.ascontiguousarray(table[:, _longest(table, tethers) if self.estimator.tether is None else 0])
+        clusters = Clusters.of(self.data)
+        independent = table if clusters is None else clusters.means(table)
+        return np.ascontiguousarray(table[:, _longest(independent, tethers) if self.estimator.tether is None else 0])
 
     @cached_property
     def _rewards(self) -> Array:

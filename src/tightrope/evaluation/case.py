@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
+from tightrope.base.clusters import Clusters
 from tightrope.base.errors import TightropeError, failing
 from tightrope.base.problem import Problem
 from tightrope.base.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side
 from tightrope.bounds import Method
 from tightrope.estimators import Anchor, Estimator
+from tightrope.estimators.clustered import by_cluster
 from tightrope.evaluation.model_check import check_model
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Replicates
@@ -39,17 +41,22 @@ class Case:
         """The end of the range that is safe to count from."""
         return "low" if self.side == "lower" else "high"
 
+    @property
+    def clusters(self) -> Clusters | None:
+        """Whose episodes they are, where that was said."""
+        return self.problem.once("clusters", lambda: Clusters.of(self.problem.dataset))
+
     def statistic(self, estimator: Estimator) -> FittedStatistic:
         """The estimator for this side, on these logs."""
-        return estimator.anchored(self.anchor)(self.problem)
+        return by_cluster(estimator.anchored(self.anchor)(self.problem), self.clusters)
 
     def point(self, estimator: Estimator, drawn: Drawn | None = None) -> Point:
         """The estimate that is shown: the textbook one, the same on both sides, whatever a bound counts from."""
         if estimator not in self.points:
             book = estimator.textbook(self.problem.dataset)
             known = drawn is not None and book == estimator.anchored(self.anchor)
-            statistic = drawn.statistic if drawn is not None and known else book(self.problem)
-            self.points[estimator] = Point(statistic.estimate, standard_error(statistic.influence()))
+            alone = drawn.statistic if drawn is not None and known else by_cluster(book(self.problem), self.clusters)
+            self.points[estimator] = Point(alone.estimate, standard_error(alone.influence()))
         return self.points[estimator]
 
     def model_check(self, model: str | Model) -> ModelCheck:

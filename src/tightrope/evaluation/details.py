@@ -61,6 +61,8 @@ def _histogram(values: Array) -> tuple[tuple[float, ...], tuple[int, ...], int]:
 def _influential(answer: Answer, case: Case) -> tuple[Influence, ...]:
     """The episodes of the largest absolute influence; none where all are alike or the estimator has no value."""
     problem, data = case.problem, case.problem.dataset
+    if case.clusters is not None:  # then clusters pull, not episodes
+        return ()
     statistic = case.statistic(answer.estimator) if answer.drawn is None else answer.drawn.statistic
     influence = statistic.influence() / data.n_trajectories
     size = np.where(np.isfinite(influence), np.abs(influence), 0.0)

@@ -13,9 +13,10 @@ from tightrope.bounds.base import BootstrapBound, Need, rank
 from tightrope.estimators import Estimator
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.evaluation.case import Case, Drawn, Pair, attempt
-from tightrope.functional.engines import Replicates, replicate
+from tightrope.functional.engines import Replicates, cuda, replicate
 from tightrope.functional.resampling import ModelBootstrap, scheme
 from tightrope.functional.statistic import FittedStatistic
+from tightrope.functional.strata import within_strata
 from tightrope.models import ParametricModel
 
 Draws = dict[Estimator, Drawn | TightropeError]
@@ -40,6 +41,8 @@ def draw(case: Case, pairs: Sequence[Pair]) -> Draws:
 def _statistic(case: Case, estimator: Estimator) -> FittedStatistic:
     if case.problem.dataset.n_trajectories < 2:
         raise BoundError("a bootstrap needs at least two episodes; the logs hold 1")
+    if case.clusters is not None and case.clusters.n < 2:
+        raise BoundError("a bootstrap of clusters needs at least two of them; the logs hold 1")
     return case.statistic(estimator)
 
 
@@ -60,6 +63,8 @@ def _resample(
         return {}
     settings = case.settings
     rank(1 - settings.confidence, settings.n_resamples)  # refuse too few before the work, not after it
+    if isinstance(settings.resampling, ModelBootstrap) and case.clusters is not None:
+        raise BoundError('resampling="model" simulates independent episodes, so it has no form for clusters or strata')
     if isinstance(settings.resampling, ModelBootstrap):
         return {one: attempt(partial(_simulated, case, statistic)) for one, statistic in statistics.items()}
     together = attempt(partial(_replicated, case, statistics, needs))
@@ -72,9 +77,12 @@ def _resample(
 
 def _replicated(case: Case, statistics: dict[Estimator, FittedStatistic], needs: Needs) -> list[Replicates]:
     settings = case.settings
+    chosen = within_strata(scheme(settings.resampling), case.clusters)
+    if settings.engine == "cuda":
+        cuda.check_scheme(chosen)
     return replicate(
         list(statistics.values()),
-        scheme(settings.resampling),
+        chosen,
         n_resamples=settings.n_resamples,
         seed=settings.seed,
         precision=settings.precision,

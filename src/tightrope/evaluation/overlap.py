@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.checks import check_size, lent, numbers
+from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError, PolicyError
 from tightrope.base.folder import distinct, parts
@@ -258,7 +259,8 @@ def infinite_variance(problem: Problem) -> bool:
 def summarize(data: TrajectoryDataset) -> Summary:
     """What the logs hold, in numbers."""
     check_size("reward", data.rewards, data.where)
-    returns, n = data.returns, data.n_trajectories
+    clusters, n = Clusters.of(data), data.n_trajectories
+    returns = data.returns if clusters is None else clusters.means(data.returns)
     return Summary(
         n_trajectories=n,
         n_steps=data.n_steps,
@@ -272,7 +274,7 @@ def summarize(data: TrajectoryDataset) -> Summary:
         reward_range=data.reward_range,
         return_range=data.return_range,
         return_mean=float(returns.mean()),
-        return_error=float(returns.std(ddof=1) / np.sqrt(n)) if n > 1 else float("inf"),
+        return_error=float(returns.std(ddof=1) / np.sqrt(len(returns))) if len(returns) > 1 else float("inf"),
         actions=_kind(data.actions),
         states=_kind(data.states),
         notes=data.notes,

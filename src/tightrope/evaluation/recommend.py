@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tightrope.base.clusters import n_independent
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, BehaviorCheck, Bound, Overlap, Side
@@ -78,7 +79,7 @@ def rules(problem: Problem, overlap: Overlap, side: Side, about: About = "value"
     if not declared:
         end = "lowest" if side == "lower" else "highest"
         return [replace(rule, why=f"the {end} possible reward is not declared (reward_range)") for rule in weak]
-    if data.n_trajectories < FEWEST:
+    if n_independent(data) < FEWEST:
         return [Rule((OF_FEW[about],)), *weak]
     tethered = [Rule((TETHERED,))]
     return [Rule(TOGETHER), *tethered, *weak] if model else [*tethered, *weak]
@@ -131,7 +132,7 @@ class Question:
         Never from few episodes: that their weighted returns say nothing is chance, and the model's bound errs there.
         """
         chosen = self.recommend(side, about, known)
-        few = self.problem.dataset.n_trajectories < FEWEST
+        few = n_independent(self.problem.dataset) < FEWEST
         if self.strict or few or chosen.bound is None or flaw(chosen.bound) is None or not has_tabular(self.problem):
             return chosen
         try:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from tightrope.base.beside import Rehearsal
+from tightrope.base.errors import BoundError
 from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
 from tightrope.bounds.rehearsal.bound import Stage
@@ -25,6 +26,8 @@ FEW = 400  # resamples in each rehearsal: enough to count errors
 def rehearse(cases: Sequence[Case], pairs: Sequence[Pair], count: int) -> tuple[Rehearsal, ...]:
     """Errors of every pair on ``count`` simulated logs; refuses where the logs cannot be simulated."""
     problem, settings = cases[0].problem, cases[0].settings
+    if cases[0].clusters is not None:
+        raise BoundError("rehearsals must be 0 with clusters or strata, because they simulate independent episodes")
     stage = Stage.of(problem, "lower")
     world = worlds(stage.steps)[0]
     truth, policy = stage.value(world, stage.policy), TabularPolicy(stage.policy)

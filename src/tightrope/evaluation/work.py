@@ -16,6 +16,7 @@ from tightrope.bounds import Method
 from tightrope.bounds.base import BootstrapBound, ExactBound, ProcessBound, is_exact, learns
 from tightrope.estimators import ESTIMATORS, Estimator
 from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
+from tightrope.estimators.clustered import sequence_by_cluster, values_by_cluster
 from tightrope.estimators.gain import possible_range, subject
 from tightrope.evaluation import cautions
 from tightrope.evaluation.case import Answer, Case, Drawn, Pair, attempt
@@ -100,7 +101,7 @@ def _approximate(case: Case, estimator: Estimator, method: BootstrapBound, drawn
             *cautions.of_undefined(undefined, len(replicates.values)),
             *warnings,
         ),
-        n_trajectories=replicates.n_trajectories,
+        n_trajectories=case.problem.dataset.n_trajectories,
         n_resamples=settings.n_resamples if resampled else None,
         n_undefined=undefined,
         seed=settings.seed if resampled else None,
@@ -128,7 +129,7 @@ def _exact(case: Case, estimator: Estimator, method: ExactBound) -> Bound:
         method=method.name,
         guarantee="exact",
         warnings=(*data.notes, *coded(case.overlap.warnings, "mean-ratio")),
-        n_trajectories=len(sample.values),
+        n_trajectories=len(sample.values) if case.clusters is None else data.n_trajectories,
         seed=settings.seed if method.uses_seed else None,
         about=subject(estimator),
         rests_on_model=estimator.rests_on_model,
@@ -140,9 +141,9 @@ def _bounded(case: Case, estimator: IndependentEstimator, method: ExactBound) ->
     settings = case.settings
     delta = 1 - settings.confidence
     if learns(method) and isinstance(estimator, SequentialEstimator):
-        learned = estimator.sequential_values(case.problem)
+        learned = sequence_by_cluster(estimator.sequential_values(case.problem), case.clusters)
         return learned, method.lower(learned, delta=delta, seed=settings.seed)
-    sample = estimator.trajectory_values(case.problem, max_ratio=settings.max_ratio)
+    sample = values_by_cluster(estimator.trajectory_values(case.problem, max_ratio=settings.max_ratio), case.clusters)
     return sample, method.lower(sample, delta=delta, seed=settings.seed)
 
 
@@ -171,6 +172,11 @@ def check_exact(problem: Problem, estimator: Estimator, method: ExactBound) -> N
 def _process(case: Case, estimator: Estimator, method: ProcessBound) -> Bound:
     if not is_valid(estimator, method):
         raise BoundError(f"{method.name} is a bound of {method.of}; got {estimator.name}")
+    if case.clusters is not None:
+        raise BoundError(
+            f"{method.name} takes every episode for an independent draw, so it has no form for clusters or strata; use "
+            "another method"
+        )
     settings = case.settings
     bound = method.bound(
         case.problem, confidence=settings.confidence, side=case.side, seed=settings.seed, about=subject(estimator)

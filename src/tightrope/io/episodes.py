@@ -35,6 +35,12 @@ class Episodes:
         """Where each episode starts, and the end, (n+1,)."""
         return np.append(np.flatnonzero(np.diff(self.code, prepend=-1)), len(self.code)).astype(np.int64)
 
+    @property
+    def arrival(self) -> IntArray:
+        """The row of the table where each episode begins, (n,)."""
+        first = self.offsets[:-1]
+        return first if self.order is None else self.order[first]
+
     def where(self, row: int) -> str:
         """A row by episode and step."""
         return f"episode {self.ids[self.code[row]]}, step {self.steps[row]}"

@@ -15,6 +15,7 @@ import numpy as np
 from tightrope.base.dataset import BoolArray
 from tightrope.base.errors import DataError
 from tightrope.base.folder import Folder
+from tightrope.base.names import must_be_one_of
 from tightrope.base.threads import AHEAD, cores, side_by_side
 from tightrope.io.aliases import ColumnMap
 from tightrope.io.columns import Columns
@@ -22,10 +23,11 @@ from tightrope.io.episodes import FLAGS, MissingStepError, is_one_step
 from tightrope.io.files import File, is_parquet, opened_parquet
 from tightrope.io.logs import Logs
 from tightrope.io.places import partition_kinds, partitioned, same_kind
-from tightrope.io.steps import Growing, Steps
+from tightrope.io.steps import Growing, Named, Steps
 
 Progress = Callable[[int, int], None]  # rows read, of so many
 
+ROW = "\0row"  # a column of our own: which row of all logs it is
 COPIES = 4  # what reading takes at its worst, in sizes of the columns
 WAITING = 4  # batches that are read, kept or written beside those that threads convert
 LEAST_ROWS = 4096
@@ -42,7 +44,7 @@ class Large:
     one_step: bool
     batch: int  # rows
 
-    def steps(self, eval_column: str | None, folder: Folder, progress: Progress | None) -> tuple[Steps, Columns]:
+    def steps(self, named: Named, folder: Folder, progress: Progress | None) -> tuple[Steps, Columns]:
         """All steps, in files of the folder."""
         growing, names, done = Growing(folder), Names(), 0
         columns, whole = self.columns, self._whole()
@@ -50,7 +52,8 @@ class Large:
         def converted(table: Any) -> tuple[Steps, Columns] | tuple[DataError, Any]:
             try:
                 logs = Logs.of(table, {}, self.columns.given, self.one_step)
-                return Steps.of(logs, eval_column), logs.columns
+                steps = Steps.of(logs, named)
+                return replace(steps, arrival=table[ROW].to_numpy()[steps.arrival]), logs.columns
             except DataError as error:
                 return error, table
 
@@ -110,13 +113,15 @@ class Large:
         """The rows of all files, some at a time."""
         import pyarrow as pa
 
-        wanted, kinds = self._wanted(), partition_kinds(self.files)
+        wanted, kinds, first = self._wanted(), partition_kinds(self.files), 0
         schema = pa.schema([self.schema.field(name) for name in wanted], self.schema.metadata)
         for file in self.files:
             with opened_parquet(file) as parquet:
                 held = [name for name in wanted if name in parquet.schema_arrow.names]
                 for batch in parquet.iter_batches(batch_size=self.batch, columns=held):
-                    yield partitioned(file, pa.Table.from_batches([batch]), kinds).select(wanted).cast(schema)
+                    table = partitioned(file, pa.Table.from_batches([batch]), kinds).select(wanted).cast(schema)
+                    yield table.append_column(ROW, pa.array(np.arange(first, first + table.num_rows)))
+                    first += table.num_rows
 
     def _wanted(self) -> list[str]:
         """The columns that play a role."""
@@ -166,7 +171,7 @@ class Names:
 
 
 def large_source(
-    files: Sequence[File], given: ColumnMap, one_step: bool | None, eval_column: str | None, memory: int
+    files: Sequence[File], given: ColumnMap, one_step: bool | None, named: Named, memory: int
 ) -> Large | None:
     """The files, where they are Parquet and would not fit; None where they are read as a whole."""
     if not all(is_parquet(file) for file in files):
@@ -181,8 +186,10 @@ def large_source(
         return None
     schema = same_kind(files, schemas)
     columns = Columns.of(schema.empty_table(), {}, given)
-    if eval_column is not None:
-        columns.taken.add(eval_column)
+    for name in named:
+        if name is not None and name not in schema.names:
+            raise DataError(must_be_one_of("every column that is named", name, schema.names))
+    columns.taken.update(name for name in named if name is not None)
     batches = COPIES * (AHEAD * cores() + WAITING)
     batch = max(LEAST_ROWS, int(memory / batches / max(1, size / rows)))
     return Large(tuple(files), schema, rows, columns, is_one_step(columns, one_step), batch)

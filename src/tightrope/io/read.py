@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tightrope.base.checks import whole_horizon
+from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.folder import Folder
@@ -19,11 +20,12 @@ from tightrope.base.warnings import Caution, caution
 from tightrope.io.aliases import ROLES, ColumnMap, fix
 from tightrope.io.columns import Columns, quoted
 from tightrope.io.declared import declared
+from tightrope.io.groups import cluster_notes, group_notes, serial_notes
 from tightrope.io.large import Progress, large_source
 from tightrope.io.logs import Logs
 from tightrope.io.memory import allowed
 from tightrope.io.sources import open_source, parquet_files
-from tightrope.io.steps import Steps
+from tightrope.io.steps import Named, Steps
 
 Incomplete = Literal["error", "terminate", "drop"]
 
@@ -41,6 +43,8 @@ def read(
     behavior: Any = None,
     columns: ColumnMap | None = None,
     one_step: bool | None = None,
+    cluster: str | None = None,
+    strata: str | None = None,
     memory: int | str | None = None,
     scratch: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
@@ -69,6 +73,9 @@ def read(
     - ``incomplete``: what to do with an episode that is shorter than the horizon and not flagged as terminated:
       "error" refuses it, "terminate" counts what follows as 0, "drop" leaves it out.
     - ``behavior``: the behaviour policy, where the logs hold no probabilities.
+    - ``cluster``: the column that says whose episode it is (a patient, a site, a day), where episodes of one resemble
+      each other. Each cluster counts once: the value is that of a random episode of a random cluster.
+    - ``strata``: the column of the parts of the logs that clusters (or episodes) were drawn from, so many from each.
     - ``memory``: what reading may take, in bytes or such as "16GB"; None takes half of what is free. Parquet that
       needs more is kept in files of a folder in ``scratch`` (None: where temporary files go) while the dataset is used.
     - ``progress``: a function that is called with the rows read and how many there are, where they are kept in files.
@@ -83,7 +90,8 @@ def read(
     """
     if incomplete not in ("error", "terminate", "drop"):
         raise DataError(must_be_one_of("incomplete", incomplete, ("error", "terminate", "drop")))
-    contents = _contents(source, columns or {}, one_step, eval_column, memory, scratch, progress)
+    named = Named(eval_column, cluster, strata)
+    contents = _contents(source, columns or {}, one_step, named, memory, scratch, progress)
     steps = contents.steps
     horizon, discount, notes = _settled(contents, horizon, discount)
     is_declared = horizon is not None or contents.one_step  # episodes of one step have a horizon of 1 by definition
@@ -105,14 +113,24 @@ def read(
         actions=steps.actions,
         final_states=steps.final_states,
         episode_ids=steps.episode_ids,
+        episodes_named=contents.columns.name("episode") is not None and not contents.one_step,
+        arrival=steps.arrival,
+        clusters=steps.clusters,
+        strata=steps.strata,
         reward_range=reward_range,  # type: ignore[arg-type]  # None ends become infinite there
         return_range=return_range,  # type: ignore[arg-type]
         notes=_notes(short, incomplete),
         reading=(*contents.notes, *notes, *_not_read(contents, steps.behavior_log_probs is None and behavior is None)),
         folder=contents.folder,
     )
-    if incomplete == "drop":
-        dataset = dataset.take(np.flatnonzero(~short))
+    return _finished(dataset, contents, short if incomplete == "drop" else np.zeros_like(short), behavior)
+
+
+def _finished(dataset: TrajectoryDataset, contents: _Contents, dropped: BoolArray, behavior: Any) -> TrajectoryDataset:
+    """Without what is dropped, with what speaks against independence, and with the behaviour policy."""
+    if dropped.any():
+        dataset = dataset.take(~dropped)
+    dataset = replace(dataset, notes=(*dataset.notes, *_dependence(dataset, contents)))
     return dataset if behavior is None else _with_behavior(dataset, as_policy(behavior))
 
 
@@ -140,22 +158,34 @@ def _contents(
     source: Any,
     given: ColumnMap,
     one_step: bool | None,
-    eval_column: str | None,
+    named: Named,
     memory: int | str | None,
     scratch: str | os.PathLike[str] | None,
     progress: Progress | None,
 ) -> _Contents:
     """The steps in memory, or in files where they would not fit."""
     files, limit = parquet_files(source), allowed(memory)
-    large = None if files is None else large_source(files, given, one_step, eval_column, limit)
+    large = None if files is None else large_source(files, given, one_step, named, limit)
     if large is not None:
         folder = Folder(scratch, limit)
-        steps, columns = large.steps(eval_column, folder, progress)
+        steps, columns = large.steps(named, folder, progress)
         return _Contents(steps, columns, large.one_step, tuple(columns.notes), folder)
     opened = open_source(source, given)
     logs = Logs.of(opened.table, opened.broken, given, opened.one_step if one_step is None else one_step)
-    steps = Steps.of(logs, eval_column)
+    steps = Steps.of(logs, named)
     return _Contents(steps, logs.columns, logs.one_step, (*opened.notes, *logs.columns.notes))
+
+
+def _dependence(dataset: TrajectoryDataset, contents: _Contents) -> tuple[Caution, ...]:
+    """What says that episodes, or clusters of them, are no independent draws."""
+    clusters, arrival = Clusters.of(dataset), dataset.arrival
+    assert arrival is not None
+    if clusters is None or dataset.clusters is None:
+        known = () if contents.folder is not None else group_notes(contents.columns, contents.offsets())
+        return (*known, *serial_notes(dataset.returns, arrival))
+    first = np.full(clusters.n, np.iinfo(np.int64).max)
+    np.minimum.at(first, clusters.code, arrival)
+    return (*cluster_notes(clusters.sizes), *serial_notes(clusters.means(dataset.returns), first))
 
 
 def _settled(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,16 @@ from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.folder import Column, Folder, parts
 from tightrope.io import probabilities
 from tightrope.io.columns import Columns
+from tightrope.io.groups import column_of
 from tightrope.io.logs import Logs
+
+
+class Named(NamedTuple):
+    """Columns that whoever reads has named apart from their roles."""
+
+    eval_column: str | None = None
+    cluster: str | None = None
+    strata: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,27 +39,31 @@ class Steps:
     unclear: BoolArray  # (n,): done, and nothing says whether for good
     final_states: npt.NDArray[Any] | None
     episode_ids: npt.NDArray[Any]
+    arrival: IntArray  # (n,): the row of the logs where each begins
+    clusters: npt.NDArray[Any] | None
+    strata: npt.NDArray[Any] | None
 
     @classmethod
-    def of(cls, logs: Logs, eval_column: str | None) -> Steps:
+    def of(cls, logs: Logs, named: Named) -> Steps:
         """What the columns hold."""
-        columns = logs.columns
+        columns, offsets = logs.columns, logs.episodes.offsets
         rewards = columns.rewards()
         states, actions = columns.vector("state"), columns.vector("action", labels=True)
         discrete = None if actions is None else actions.dtype.kind != "f"
         behavior = probabilities.log_probs(columns, "behavior", discrete, zero=False)
-        lengths = np.diff(logs.episodes.offsets)
+        lengths = np.diff(offsets)
         terminated = _terminated(logs)
         return cls(
             lengths, rewards, states, actions, behavior,
-            probabilities.eval_log_probs(columns, eval_column, discrete),
+            probabilities.eval_log_probs(columns, named.eval_column, discrete),
             terminated,
             logs.ends("done") if _done_alone(columns) else np.zeros(len(lengths), dtype=bool),
-            logs.final(), logs.episodes.ids,
+            logs.final(), logs.episodes.ids, logs.episodes.arrival,
+            column_of(columns, offsets, named.cluster, "cluster"), column_of(columns, offsets, named.strata, "strata"),
         )  # fmt: skip
 
 
-PER_EPISODE = ("lengths", "terminated", "unclear", "final_states", "episode_ids")
+PER_EPISODE = ("lengths", "terminated", "unclear", "final_states", "episode_ids", "arrival", "clusters", "strata")
 
 
 class Growing:

@@ -78,13 +78,26 @@ def replace_file(target: Path, make: Callable[[str], Any]) -> None:
     try:
         make(temporary)
         os.chmod(temporary, _mode(real))  # mkstemp's file is its owner's alone
+        _flush(temporary)  # or else a power cut could leave the new name without its content
         os.replace(temporary, real)
+        _flush(str(real.parent))
     except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError):
             raise DataError(f"{target} cannot be written: {error}; the file that was there is unchanged") from error
         raise
+
+
+def _flush(path: str) -> None:
+    """Have a file or a folder on the disk; where folders cannot be opened (Windows) the name alone may come later."""
+    if os.path.isdir(path) and os.name == "nt":
+        return
+    handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_text(target: Path, text: str) -> None:
@@ -170,6 +183,9 @@ def _columns(data: TrajectoryDataset) -> dict[str, Any]:
         else:
             columns |= {f"{prefix}_{i}": values[:, i] for i in range(values.shape[1])}
     columns["reward"] = data.rewards
+    for name, groups in (("cluster", data.clusters), ("strata", data.strata)):
+        if groups is not None:
+            columns[name] = np.repeat(groups, data.lengths)
     for name, logs in (("behavior_log_prob", data.behavior_log_probs), ("eval_log_prob", data.eval_log_probs)):
         if logs is not None:
             columns[name] = logs

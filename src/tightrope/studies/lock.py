@@ -7,29 +7,14 @@ killed run leaves behind stops nobody.
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Self
 
 from tightrope.base.errors import StudyError
+from tightrope.io.locks import acquire
 
 LOCK = "lock"
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _acquire(file: IO[Any]) -> None:
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except PermissionError as error:  # what it raises where another process has it
-            raise BlockingIOError(error.errno, error.strerror) from error
-
-else:
-    import fcntl
-
-    def _acquire(file: IO[Any]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class FolderLock:
@@ -44,7 +29,7 @@ class FolderLock:
         except OSError as error:
             raise StudyError(f"{self.path} cannot be written, so nothing was run: {error}") from error
         try:
-            _acquire(self._file)
+            acquire(self._file)
         except BlockingIOError as error:
             self._file.close()
             raise StudyError(f"another run is writing to {self.path.parent}; wait for it, or end it") from error

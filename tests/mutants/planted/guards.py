@@ -89,7 +89,7 @@ TOPIC = Topic(
         Mutant(
             "the behaviour policy's error bar is the spread of returns",
             "summarize",
-            "float(returns.std(ddof=1) / np.sqrt(n))",
+            "float(returns.std(ddof=1) / np.sqrt(len(returns)))",
             "float(returns.std(ddof=1))",
             "test_summary_by_hand",
         ),
@@ -266,7 +266,7 @@ TOPIC = Topic(
         Mutant(
             "few episodes are treated as many",
             "rules",
-            "data.n_trajectories < FEWEST",
+            "n_independent(data) < FEWEST",
             "False",
             "test_every_branch_of_the_rule",
         ),

@@ -65,9 +65,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "episodes to be dropped stay",
-            "read",
-            "np.flatnonzero(~short)",
-            "np.arange(len(short))",
+            "_finished",
+            "dataset.take(~dropped)",
+            "dataset",
             "test_incomplete_episode",
         ),
         Mutant(

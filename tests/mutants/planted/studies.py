@@ -114,7 +114,7 @@ TOPIC = Topic(
         Mutant(
             "two runs write to one folder",
             "FolderLock.__enter__",
-            "_acquire(self._file)",
+            "acquire(self._file)",
             "pass",
             "test_a_second_run_is_told_and_leaves_everything_as_it_was",
         ),

@@ -141,7 +141,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "a declared ceiling of the step ratio is not held against the logs",
-            "choices",
+            "_limited",
             "_check(problem, ratios, declared, 'max_step_ratio is exceeded')",
             "pass",
             "test_a_ceiling_that_the_logs_exceed_is_refused",

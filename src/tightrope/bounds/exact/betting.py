@@ -91,8 +91,6 @@ def block_edges(n: int) -> list[int]:
 
 def _play(sample: SequentialValues, order: IntArray, delta: float) -> tuple[Array, Array, Array, Array]:
     """X, λ, the largest stake and C of every episode in this order."""
-    from tightrope.bounds.exact import planning_kernels as kernels
-
     n, edges = len(order), block_edges(len(order))
     unit = sample.unit(order[: edges[1]])
     tethers = TETHERS * unit if unit > 0 else np.zeros(1)
@@ -102,13 +100,20 @@ def _play(sample: SequentialValues, order: IntArray, delta: float) -> tuple[Arra
     stakes[: edges[1]] = min(0.5, float(np.sqrt(2 * np.log(1 / delta) / (3 * n))))  # nothing to plan on yet
     for start, stop in pairwise(edges[1:]):
         past = table[:start] if start <= MOST_PAST else table[np.linspace(0, start - 1, MOST_PAST).astype(np.int64)]
-        size = np.ldexp(1.0, int(np.frexp(np.abs(past).max())[1]) - 1)  # squares of values need not fit a float64
-        alike = _alike(past / size, tethers / size)
-        reached, planned = kernels.plans(alike, tethers / size, target, PSEUDO, MOST_STAKE)
-        best = int(np.argmax(reached >= reached.max() - EQUALLY_GOOD * np.abs(reached).max()))
-        with np.errstate(over="ignore"):
-            chosen[start:stop], bets[start:stop] = best, planned[best] / size
+        chosen[start:stop], bets[start:stop] = plan_of(past, tethers, target)
     return table[np.arange(n), chosen], bets, stakes, tethers[chosen]
+
+
+def plan_of(past: Array, tethers: Array, target: float) -> tuple[int, float]:
+    """Which tether and which bet would have served best on past values (past, tethers), growing by target a value."""
+    from tightrope.bounds.exact import planning_kernels as kernels
+
+    size = np.ldexp(1.0, int(np.frexp(np.abs(past).max())[1]) - 1)  # squares of values need not fit a float64
+    alike = _alike(past / size, tethers / size)
+    reached, planned = kernels.plans(alike, tethers / size, target, PSEUDO, MOST_STAKE)
+    best = int(np.argmax(reached >= reached.max() - EQUALLY_GOOD * np.abs(reached).max()))
+    with np.errstate(over="ignore"):
+        return best, float(planned[best] / size)
 
 
 def _alike(table: Array, tethers: Array) -> Array:

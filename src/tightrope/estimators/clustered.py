@@ -1,0 +1,144 @@
+"""Statistics and values by cluster instead of by episode: every bound of independent draws then is right for clusters.
+
+An estimator is a function of episode weights. Give every cluster a weight, shared equally by its episodes, and it is a
+function of cluster weights: resampling, leaving out, influence and standard errors go by clusters without further ado.
+Sums of columns stay sums: a cluster's columns are the means of its episodes'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+
+from tightrope.base.clusters import Clusters
+from tightrope.base.dataset import Array, IntArray
+from tightrope.base.errors import BoundError
+from tightrope.estimators.gain import GainStatistic
+from tightrope.estimators.model_based import ModelStatistic
+from tightrope.functional.statistic import FittedStatistic, SumStatistic
+from tightrope.functional.values import SequentialValues, TrajectoryValues
+from tightrope.models import Evaluated, SmoothModel
+
+Values = TypeVar("Values", bound=SequentialValues)
+
+
+def by_cluster(statistic: FittedStatistic, clusters: Clusters | None) -> FittedStatistic:
+    """The statistic as a function of cluster weights; as it is where there are no clusters."""
+    if clusters is None:
+        return statistic
+    if isinstance(statistic, SumStatistic):
+        return _summed(statistic, clusters)
+    if isinstance(statistic, GainStatistic):
+        return GainStatistic(by_cluster(statistic.value, clusters), clusters.means(statistic.returns))
+    if isinstance(statistic, ModelStatistic):
+        smooth = isinstance(statistic.model, SmoothModel)
+        return ModelStatistic((SmoothClusteredModel if smooth else ClusteredModel)(statistic.model, clusters))
+    raise BoundError("this estimator cannot be computed by cluster: leave cluster and strata out, or use another one")
+
+
+def _summed(statistic: SumStatistic, clusters: Clusters) -> SumStatistic:
+    columns = np.zeros((clusters.n, statistic.n_columns))
+    for start, stop, part in statistic.chunks():
+        np.add.at(columns, clusters.code[start:stop], part)
+    columns /= clusters.sizes[:, None]
+    return replace(statistic, n_trajectories=clusters.n, make_columns=lambda start, stop: columns[start:stop])
+
+
+@dataclass(frozen=True, eq=False)
+class ClusteredModel:
+    """What is fitted anew under every row of cluster weights."""
+
+    model: Evaluated
+    clusters: Clusters
+
+    @property
+    def n_trajectories(self) -> int:
+        """How many weights a fit takes."""
+        return self.clusters.n
+
+    def values(self, weights: Array) -> Array:
+        """The candidate's value in the model fitted under each row."""
+        return self.model.values(self.clusters.expanded(weights))
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothClusteredModel(ClusteredModel):
+    """The same of a model that knows how each episode moves its value."""
+
+    def influences(self, weights: Array) -> Array:
+        """∂value/∂w of each cluster: the mean of its episodes'."""
+        assert isinstance(self.model, SmoothModel)
+        slopes = self.model.influences(self.clusters.expanded(weights))
+        return np.ascontiguousarray(self.clusters.means(slopes.T).T)
+
+
+def values_by_cluster(sample: TrajectoryValues, clusters: Clusters | None) -> TrajectoryValues:
+    """The mean value of each cluster: they are independent, ≥ 0, and have the same ceiling."""
+    if clusters is None:
+        return sample
+    _check_strata(clusters)
+    if sample.episodes is not None:
+        raise BoundError(
+            "with clusters tdr has no values of its own for this method; use betting with tdr, or is and pdis with any "
+            "exact method"
+        )
+    return replace(sample, values=clusters.means(sample.values))
+
+
+def sequence_by_cluster(sample: SequentialValues, clusters: Clusters | None) -> SequentialValues:
+    """Values that are learned on the way, one for each cluster."""
+    if clusters is None:
+        return sample
+    _check_strata(clusters)
+    return ClusteredValues(sample, clusters)
+
+
+def _check_strata(clusters: Clusters) -> None:
+    if len(clusters.strata) > 1:
+        raise BoundError(
+            "an exact bound takes clusters that were all drawn alike; with strata, whose numbers of clusters are "
+            "fixed, use a bootstrap method, or leave strata out where they were not fixed beforehand"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ClusteredValues:
+    """The mean of each cluster's X: ``SequentialValues``; blocks are of whole clusters."""
+
+    of: SequentialValues
+    clusters: Clusters
+
+    @property
+    def origin(self) -> float:
+        """As the episodes' values have it."""
+        return self.of.origin
+
+    @property
+    def sign(self) -> float:
+        """As the episodes' values have it."""
+        return self.of.sign
+
+    @cached_property
+    def values(self) -> Array:
+        """One for each cluster, (clusters,)."""
+        return self.clusters.means(self.of.values)
+
+    @property
+    def estimate(self) -> float:
+        """Their mean, mapped back."""
+        return self.origin + self.sign * float(self.values.mean())
+
+    def unit(self, past: IntArray) -> float:
+        """From the episodes of these clusters."""
+        return self.of.unit(self.clusters.episodes(past))
+
+    def along(self, order: IntArray, edges: Sequence[int], tethers: Array) -> Array:
+        """The mean over each cluster's episodes, all of which were told by what earlier blocks taught."""
+        ends = np.append(0, np.cumsum(self.clusters.sizes[order]))
+        table = self.of.along(self.clusters.episodes(order), [int(ends[edge]) for edge in edges], tethers)
+        result: Array = np.add.reduceat(table, ends[:-1], axis=0) / self.clusters.sizes[order, None]
+        return result

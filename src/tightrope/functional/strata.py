@@ -1,0 +1,61 @@
+"""Resampling within strata: every replicate draws as many clusters from each stratum as the logs hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tightrope.base.clusters import Clusters
+from tightrope.base.dataset import Array, IntArray
+from tightrope.base.errors import BoundError
+from tightrope.functional.resampling import BLOCK, Multinomial, WeightScheme, blocks_of
+
+
+@dataclass(frozen=True, eq=False)
+class Stratified:
+    """Multinomial counts within each stratum, whose members stand together."""
+
+    sizes: tuple[int, ...]  # of the strata
+    integer = True
+    second_order = True
+
+    def draws(self, n: int) -> int:
+        """As many as there are."""
+        return n
+
+    def max_total(self, n: int) -> int:
+        """As many as there are."""
+        return n
+
+    def scale(self, n: int) -> float:
+        """One."""
+        return 1.0
+
+    def shares(self, n: int, blocks: range, replicates: range, *, seed: int) -> IntArray:
+        """Nothing: strata are drawn whole."""
+        return np.zeros((len(replicates), len(blocks)), dtype=np.int64)
+
+    def fill(self, out: Array, shares: IntArray, *, seed: int, block: int, replicate: int) -> None:
+        """Draw each stratum that lies in this part, from random numbers of its own."""
+        inner, replicates = Multinomial(), range(replicate, replicate + len(out))
+        start, stop, first = block * BLOCK, block * BLOCK + out.shape[1], 0
+        seeds = np.random.SeedSequence(seed).generate_state(len(self.sizes), np.uint64)
+        for size, own in zip(self.sizes, map(int, seeds), strict=True):
+            low, high = max(first, start), min(first + size, stop)
+            if low < high:
+                whole, counts = np.empty((len(out), size)), inner.shares(size, blocks_of(size), replicates, seed=own)
+                inner.fill(whole, counts, seed=own, block=0, replicate=replicate)
+                out[:, low - start : high - start] = whole[:, low - first : high - first]
+            first += size
+
+
+def within_strata(scheme: WeightScheme, clusters: Clusters | None) -> WeightScheme:
+    """The scheme that resamples within strata; as it is where there is one stratum."""
+    if clusters is None or len(clusters.strata) == 1:
+        return scheme
+    if scheme != Multinomial():
+        raise BoundError(
+            'strata must come with resampling="multinomial", which draws the same number from each of them'
+        )
+    return Stratified(tuple(int(size) for size in clusters.strata))
