@@ -43,15 +43,15 @@ TOPIC = Topic(
         ),
         Mutant(
             "exact bounds with an estimated behaviour policy",
-            "_check_exact",
+            "check_exact",
             "behavior is not None",
             "False",
             "test_exact_bounds_are_refused",
         ),
         Mutant(
             "exact bounds after episodes were dropped",
-            "_check_exact",
-            "case.problem.dataset.n_dropped",
+            "check_exact",
+            "problem.dataset.n_dropped",
             "False",
             "test_nothing_exact_after_dropping_episodes",
         ),

@@ -60,8 +60,8 @@ TOPIC = Topic(
         Mutant(
             "episodes are promised to settle what they would not",
             "Prospect.total",
-            "/ distance) ** 2",
-            "/ distance)",
+            "self.n * ((self.width + NORMAL.inv_cdf(chance) * self.error) / distance) ** 2",
+            "self.n * ((self.width + NORMAL.inv_cdf(chance) * self.error) / distance)",
             "test_more_episodes_shrink_the_gap_with_their_root",
         ),
         Mutant(

@@ -107,8 +107,8 @@ TOPIC = Topic(
         Mutant(
             "all strata are drawn with the same random numbers",
             "Stratified.fill",
-            "int(own)",
-            "seed",
+            "map(int, seeds)",
+            "[seed] * len(seeds)",
             "test_strata_are_drawn_apart",
         ),
         Mutant(
