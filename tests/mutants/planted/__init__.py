@@ -3,6 +3,7 @@
 from tests.mutants.planted import (
     behaviors,
     bounds,
+    comparing,
     data,
     decisions,
     engines,
@@ -44,5 +45,6 @@ TOPICS: tuple[Topic, ...] = (
     studies.TOPIC,
     results.TOPIC,
     face.TOPIC,
+    comparing.TOPIC,
     decisions.TOPIC,
 )
