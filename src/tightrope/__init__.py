@@ -35,14 +35,13 @@ from tightrope.base.policy import (
 from tightrope.base.records import Advice, Bound, Interval
 from tightrope.base.warnings import Caution
 from tightrope.decisions.comparing import compare
-from tightrope.decisions.comparison import Comparison
 from tightrope.decisions.constraints import Constrained, Demand, constrained
 from tightrope.decisions.distribution import distribution
 from tightrope.decisions.improve import improve
 from tightrope.decisions.improvement.record import Improvement
 from tightrope.decisions.monitoring import Look, Monitor
 from tightrope.decisions.planning import plan
-from tightrope.decisions.plans import Plan
+from tightrope.decisions.shown import Comparison, Plan
 from tightrope.decisions.tails.record import Distribution, Tail
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson, draw_weights
 from tightrope.io import read, write

@@ -115,10 +115,11 @@ def test_strata_keep_their_numbers():
     sizes, n = (3, 1500, 40), 1543
     whole, parts = np.empty((6, n)), np.empty((6, n))
     scheme = Stratified(sizes)
-    scheme.fill(whole, scheme.start(n, 6), seed=5, trajectory=0, replicate=0, n=n)
+    nothing = np.zeros((6, 2), dtype=np.int64)
+    scheme.fill(whole, nothing, seed=5, block=0, replicate=0)
     for first in range(0, n, 1024):
         part = np.empty((6, min(1024, n - first)))
-        scheme.fill(part, scheme.start(n, 6), seed=5, trajectory=first, replicate=0, n=n)
+        scheme.fill(part, nothing, seed=5, block=first // 1024, replicate=0)
         parts[:, first : first + 1024] = part
     np.testing.assert_array_equal(whole, parts)
     edges = np.cumsum([0, *sizes])
@@ -126,14 +127,14 @@ def test_strata_keep_their_numbers():
         assert (whole[:, low:high].sum(axis=1) == high - low).all()
     assert len({tuple(row) for row in whole[:, :3].tolist()}) > 1
     later = np.empty((2, n))
-    scheme.fill(later, scheme.start(n, 2), seed=5, trajectory=0, replicate=4, n=n)
+    scheme.fill(later, nothing, seed=5, block=0, replicate=4)
     np.testing.assert_array_equal(later, whole[4:])
     assert within_strata("as it is", None) == "as it is"
 
 
 def test_strata_are_drawn_apart():
     scheme, both = Stratified((50, 50)), np.empty((3, 100))
-    scheme.fill(both, scheme.start(100, 3), seed=5, trajectory=0, replicate=0, n=100)
+    scheme.fill(both, scheme.shares(100, range(1), range(3), seed=5), seed=5, block=0, replicate=0)
     assert (both[:, :50] != both[:, 50:]).any(axis=1).all()
 
 

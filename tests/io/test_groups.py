@@ -28,7 +28,7 @@ def codes(data):
 def test_each_episode_has_its_cluster():
     logs = tightrope.read({**ROWS, "patient": PATIENTS}, cluster="patient")
     assert logs.clusters.tolist() == ["ann", "bob", "ann", "eve"]
-    assert "cluster: 'patient', 3 different" in logs.reading
+    assert "cluster: 'patient'" in logs.reading
     assert codes(logs) == ["clustered"]
     assert logs.notes[0].numbers == {"clusters": 3.0, "smallest": 1.0, "largest": 2.0}
     assert logs.take([2, 0]).clusters.tolist() == ["ann", "ann"]

@@ -119,13 +119,13 @@ def test_folders_that_say_something_of_all_their_rows(table, tmp_path):
     episode = table["episode"].to_numpy()
     for site, number in (("a", 1), ("b b", 2)):
         rows = table.filter(pa.array((episode < 150) == (site == "a")))
-        folder = tmp_path / "logs" / f"site={site.replace(' ', '%20')}" / f"year={number}"
+        folder = tmp_path / "logs" / f"place={site.replace(' ', '%20')}" / f"year={number}"
         folder.mkdir(parents=True)
         pq.write_table(rows, folder / "part.parquet")
     whole, pieces = both(tmp_path / "logs", columns={"state": "year"})
     assert_same(whole, pieces)
     assert set(pieces.states.tolist()) == {1, 2}
-    named = tightrope.read(tmp_path / "logs", columns={"state": "site"})
+    named = tightrope.read(tmp_path / "logs", columns={"state": "place"})
     assert set(named.states.tolist()) == {"a", "b b"}
     of_arrow = pyarrow.dataset.dataset(tmp_path / "logs", partitioning="hive")
     assert_same(*both(of_arrow, columns={"state": "year"}))

@@ -13,6 +13,12 @@ from tightrope.base.errors import DataError
 from tightrope.base.folder import parts
 from tightrope.base.warnings import Caution
 
+KINDS: dict[str, Any] = {  # others are labels or numbers of one kind
+    **dict.fromkeys(("rewards", "behavior_log_probs", "eval_log_probs"), np.float64),
+    **dict.fromkeys(("offsets", "arrival"), np.int64),
+    **dict.fromkeys(("terminated", "cut"), np.bool_),
+}
+
 
 def as_array(name: str, value: Any, dtype: Any) -> npt.NDArray[Any] | None:
     """A read-only array of the type, or of one kind of labels or numbers where there is none; None stays None."""

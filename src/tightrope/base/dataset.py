@@ -80,25 +80,23 @@ class TrajectoryDataset:
     folder: Folder | None = None  # where arrays lie that would not fit into memory
 
     def __post_init__(self) -> None:
-        for name in ("rewards", "behavior_log_probs", "eval_log_probs"):
-            self._set(name, np.float64)
-        for name, kind in (("offsets", np.int64), ("terminated", np.bool_), ("cut", np.bool_), ("arrival", np.int64)):
-            self._set(name, kind)
-        for name in ("states", "actions", "final_states", "episode_ids", "clusters", "strata"):
-            self._set(name, None)
+        for name in ("offsets", *PER_STEP, *PER_EPISODE):
+            object.__setattr__(self, name, as_array(name, getattr(self, name), arrays.KINDS.get(name)))
         object.__setattr__(self, "notes", as_notes(self.notes))
         object.__setattr__(self, "reading", tuple(visible(text) for text in self.reading))
         self._check_settings()
         check_offsets(self.offsets, self.rewards.size)
-        if self.episode_ids is None:
-            object.__setattr__(self, "episode_ids", read_only(np.arange(self.n_trajectories)))
-        if self.arrival is None:
-            object.__setattr__(self, "arrival", read_only(np.arange(self.n_trajectories)))
+        for name in ("episode_ids", "arrival"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, read_only(np.arange(self.n_trajectories)))
         per_step, per_episode = ({name: getattr(self, name) for name in names} for names in (PER_STEP, PER_EPISODE))
         check_rows(per_step, per_episode, self.n_steps, self.n_trajectories)
         self._check_values()
         check_lengths(self.lengths, self.terminated, self.horizon, self._id)
-        self._check_ranges()
+        if self.reward_range is not None:
+            arrays.check_reward_range(self.rewards, self.reward_range, self.where)
+        if self.return_range is not None:
+            arrays.check_return_range(self.returns, self.return_range, self.cut, self._id)
         arrays.check_strata(self.clusters, self.strata)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -280,9 +278,6 @@ class TrajectoryDataset:
 
     # -- checks ------------------------------------------------------------------------------------------------
 
-    def _set(self, name: str, dtype: Any) -> None:
-        object.__setattr__(self, name, as_array(name, getattr(self, name), dtype))
-
     def _check_settings(self) -> None:
         if not is_number(self.discount) or not 0.0 <= self.discount <= 1.0:
             raise DataError(f"discount must be a number from 0 to 1; got {self.discount!r}")
@@ -298,12 +293,6 @@ class TrajectoryDataset:
         check_labels("actions", self.actions, self.where)
         check_log_probs("behavior_log_probs", self.behavior_log_probs, self.discrete_actions, self.where)
         check_log_probs("eval_log_probs", self.eval_log_probs, self.discrete_actions, self.where, zero=True)
-
-    def _check_ranges(self) -> None:
-        if self.reward_range is not None:
-            arrays.check_reward_range(self.rewards, self.reward_range, self.where)
-        if self.return_range is not None:
-            arrays.check_return_range(self.returns, self.return_range, self.cut, self._id)
 
     def _id(self, episode: int) -> Any:
         assert self.episode_ids is not None

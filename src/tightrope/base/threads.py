@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from itertools import chain, islice
 from typing import TypeVar
 
 from tightrope.base.blas import one_blas_thread
@@ -43,9 +44,10 @@ def side_by_side(call: Callable[[Item], Result], items: Iterable[Item], jobs: in
     A few items ahead are begun, no more: neither they nor their results pile up. Threads take NumPy's error settings
     along, which belong to the thread that set them.
     """
-    count = jobs or _allowed.get() or cores()
-    if count == 1:
-        yield from map(call, items)
+    count, waiting = jobs or _allowed.get() or cores(), iter(items)
+    few = list(islice(waiting, 2))
+    if count == 1 or len(few) < 2:
+        yield from map(call, chain(few, waiting))
         return
 
     @one_blas_thread
@@ -56,7 +58,7 @@ def side_by_side(call: Callable[[Item], Result], items: Iterable[Item], jobs: in
     with ThreadPoolExecutor(count) as pool:
         running: deque[Future[Result]] = deque()
         try:
-            for item in items:
+            for item in chain(few, waiting):
                 running.append(pool.submit(copy_context().run, alone, item))
                 if len(running) > AHEAD * count:
                     yield running.popleft().result()

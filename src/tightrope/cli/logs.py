@@ -174,8 +174,10 @@ def evaluate(
         from tightrope.adapters import load_object
 
         check_gate(exit_code, threshold, baseline)
-        settings: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "max_ratio": max_ratio}
-        settings |= {"n_jobs": jobs, "engine": engine}
+        settings: dict[str, Any] = {
+            "confidence": confidence, "n_resamples": n_resamples, "max_ratio": max_ratio, "n_jobs": jobs,
+            "engine": engine,
+        }  # fmt: skip
         check_settings(estimator, method, model, **settings)
         check_report(report, title=title, metric=metric, unit=unit)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
@@ -188,20 +190,12 @@ def evaluate(
             result = tightrope.evaluate(
                 dataset,
                 candidate,
-                estimators=estimator,
-                methods=method,
+                estimators=estimator, methods=method, side=side, strict=strict, seed=seed,
                 model=load_object(model) if ":" in model else model,
                 behavior=load_object(behavior) if ":" in behavior else behavior,
-                side=side,
-                strict=strict,
-                seed=seed,
-                max_step_ratio=max_step_ratio,
-                threshold=threshold,
-                baseline=baseline,
-                rehearsals=rehearsals,
-                progress=progress,
-                **settings,
-            )
+                max_step_ratio=max_step_ratio, threshold=threshold, baseline=baseline, rehearsals=rehearsals,
+                progress=progress, **settings,
+            )  # fmt: skip
         words = form(policy, epsilon, sigma, deterministic)
         result = replace(result, provenance=origin(result.provenance, logs, words, policy_sha256(policy)))
     show(result, json, everything=everything)  # before the report is written: a full disk must not cost the answer

@@ -13,10 +13,11 @@ from tightrope.base.names import suggests_keywords
 from tightrope.base.records import Verdict
 from tightrope.decisions import words
 from tightrope.decisions.approximate import approximate, enough
-from tightrope.decisions.comparison import Comparison, Difference, Standing
+from tightrope.decisions.comparison import Difference, Standing
 from tightrope.decisions.contenders import Baseline, Contender, Source, candidates
 from tightrope.decisions.exactly import exact
 from tightrope.decisions.findings import Findings
+from tightrope.decisions.shown import Comparison
 from tightrope.evaluation.provenance import provenance
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Progress

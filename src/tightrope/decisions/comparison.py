@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from tightrope.base.beside import Provenance
@@ -41,18 +39,7 @@ class Difference(Record):
 
 @dataclass(frozen=True)
 class Comparison(Record):
-    """Several candidates on the same logs: which is surely better than the baseline, and which may be the best.
-
-    ``result["B"]`` looks a candidate up, a loop goes through them, and ``result.to_html("page.html")`` writes a page.
-
-    >>> import numpy as np, tightrope
-    >>> from tightrope.domains import small
-    >>> clinic = small("clinic")
-    >>> logs = clinic.logs(600, rng=np.random.default_rng(0))
-    >>> result = tightrope.compare(logs, {"new": clinic.candidate, "coin": tightrope.UniformPolicy(2)})
-    >>> result.chosen, result["new"].better, [one.name for one in result if one.may_be_best]
-    ('new', True, ['new'])
-    """
+    """Several candidates on the same logs: which is surely better than the baseline, and which may be the best."""
 
     verdict: Verdict  # the answer in words
     standings: tuple[Standing, ...]  # the candidates, in the order given
@@ -84,18 +71,3 @@ class Comparison(Record):
 
     def __str__(self) -> str:
         return visible("\n".join(part for part in (self.verdict.headline, self.verdict.text) if part))
-
-    def __rich__(self) -> Any:
-        from tightrope.decisions.tables import comparison_table
-
-        return comparison_table(self)
-
-    def to_html(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> str:
-        """One self-contained page with the verdict, a forest plot and all bounds; also written to ``path`` if given."""
-        from tightrope.decisions.pages import comparison_page
-        from tightrope.io.write import write_text
-
-        text = comparison_page(self, title or "")
-        if path is not None:
-            write_text(Path(path), text)
-        return text

@@ -17,7 +17,8 @@ from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound, Evaluation, Side
 from tightrope.decisions.mixtures import loggings
-from tightrope.decisions.plans import Plan, Step
+from tightrope.decisions.plans import Step
+from tightrope.decisions.shown import Plan
 from tightrope.decisions.words import plan_words
 from tightrope.estimators import estimator as find_estimator
 from tightrope.estimators.gain import gain

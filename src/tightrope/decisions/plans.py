@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from tightrope.base.beside import Provenance
@@ -38,16 +36,7 @@ class Logging(Record):
 
 @dataclass(frozen=True)
 class Plan(Record):
-    """How many episodes would settle whether the candidate is better, with the range that these logs leave.
-
-    >>> import numpy as np, tightrope
-    >>> from tightrope.domains import small
-    >>> clinic = small("clinic")
-    >>> logs = clinic.logs(150, rng=np.random.default_rng(1))
-    >>> result = tightrope.plan(logs, clinic.candidate, effect=0.05)
-    >>> result.kind, 500 < result.episodes < 5000, result.least < result.episodes < result.most
-    ('yes', True, True)
-    """
+    """How many episodes would settle whether the candidate is better, with the range that these logs leave."""
 
     kind: PlanKind  # "yes", "no": the answer planned for; "settled": these logs have it; "broken": they say nothing
     headline: str  # in one line
@@ -77,18 +66,3 @@ class Plan(Record):
 
     def __str__(self) -> str:
         return visible("\n".join(part for part in (self.headline, self.text) if part))
-
-    def __rich__(self) -> Any:
-        from tightrope.decisions.tables import plan_table
-
-        return plan_table(self)
-
-    def to_html(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> str:
-        """One self-contained page with a curve of the chance of an answer; also written to ``path`` if given."""
-        from tightrope.decisions.pages import plan_page
-        from tightrope.io.write import write_text
-
-        text = plan_page(self, title or "")
-        if path is not None:
-            write_text(Path(path), text)
-        return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from tightrope.base.records import Bound, Verdict
 from tightrope.base.rounding import outward
@@ -12,6 +13,8 @@ from tightrope.decisions.comparison import Comparison, Standing
 from tightrope.decisions.plans import Plan
 from tightrope.evaluation.needed import MOST, NORMAL, prospect, rounded
 from tightrope.evaluation.verdict import more_logs
+
+Planned = TypeVar("Planned", bound=Plan)
 
 MORE = "More logs, or logs of a policy closer to the candidates, would narrow the bounds."
 
@@ -105,7 +108,7 @@ def number(bound: Bound) -> str:
     return f"{outward(bound.value, bound.side, 5):.5g}"
 
 
-def plan_words(plan: Plan) -> Plan:
+def plan_words(plan: Planned) -> Planned:
     """The plan with its answer in words."""
     if plan.kind == "broken":
         text = plan.verdict.text if plan.verdict is not None else ""

@@ -72,7 +72,8 @@ class Large:
         if len(same):
             raise self._scattered(steps.episode_ids[same[0]])
         unused = [name for name in self.schema.names if name not in columns.taken]
-        return steps, replace(columns, broken=dict.fromkeys(unused, "not read"))
+        rows = columns.table.drop_columns([ROW])
+        return steps, replace(columns, table=rows, broken=dict.fromkeys(unused, "not read"))
 
     # -- whole episodes ----------------------------------------------------------------------------------------
 

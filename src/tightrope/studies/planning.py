@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,23 +16,14 @@ from tightrope.base.problem import Problem
 from tightrope.base.records import Bound
 from tightrope.decisions.planning import by_effect
 from tightrope.domains import SmallProblem, small
-from tightrope.evaluation.needed import CHANCE, NORMAL, Needed, prospect
+from tightrope.evaluation.needed import CHANCE, NORMAL, prospect
 from tightrope.io.write import write_text
 from tightrope.studies.comparing import HEAD
-from tightrope.studies.pages.planning import TITLE, render
+from tightrope.studies.pages.planning import TITLE, Case, Planned, render
 from tightrope.studies.pages.sections import with_section
 
 PILOT = 200
 AROUND = (0.5, 0.8, 1.25, 2.0)  # of a first guess: where the chance of a yes is measured
-
-
-@dataclass(frozen=True)
-class Case:
-    """A candidate that exceeds its threshold by this much, and how it is bounded."""
-
-    problem: str
-    distance: float
-    recommended: bool = False  # by the whole rule, rehearsals included; else by its main part
 
 
 CASES = (
@@ -42,17 +33,6 @@ CASES = (
     Case("decline", 0.6),
     Case("walker", 1.0),
 )
-
-
-@dataclass
-class Planned:
-    """What was planned from each pilot, beside the truth."""
-
-    case: Case
-    truth: float = math.nan  # episodes at which the answer is yes at the promised chance
-    as_it_looks: list[Needed] = field(default_factory=list)
-    by_effect: list[Needed] = field(default_factory=list)
-    unsettled: list[bool] = field(default_factory=list)  # whether the pilot itself says no yes
 
 
 def bounded(case: Case, problem: SmallProblem, n: int, seed: int) -> tuple[Bound, Problem]:

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from tightrope.evaluation.needed import Needed
 from tightrope.studies.summary import clopper_pearson
 
-if TYPE_CHECKING:
-    from tightrope.studies.planning import Planned
-
 TITLE = "How much more data"
 FACTOR = 1.5
+
+
+@dataclass(frozen=True)
+class Case:
+    """A candidate that exceeds its threshold by this much, and how it is bounded."""
+
+    problem: str
+    distance: float
+    recommended: bool = False  # by the whole rule, rehearsals included; else by its main part
+
+
+@dataclass
+class Planned:
+    """What was planned from each pilot, beside the truth."""
+
+    case: Case
+    truth: float = math.nan  # episodes at which the answer is yes at the promised chance
+    as_it_looks: list[Needed] = field(default_factory=list)
+    by_effect: list[Needed] = field(default_factory=list)
+    unsettled: list[bool] = field(default_factory=list)  # whether the pilot itself says no yes
 
 
 def render(results: Sequence[Planned]) -> str:
