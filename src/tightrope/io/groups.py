@@ -91,6 +91,9 @@ def serial_notes(returns: Values, arrival: IntArray) -> tuple[Caution, ...]:
     n = len(returns)
     if n < FEWEST:
         return ()
+    if n > MOST_EPISODES:
+        early = np.argpartition(arrival, MOST_EPISODES)[:MOST_EPISODES]
+        return serial_notes(returns[early], arrival[early])
     _, place, counts = np.unique(returns[np.argsort(arrival, kind="stable")], return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # of equals their mean
     apart = ranks - ranks.mean()
@@ -107,5 +110,6 @@ def serial_notes(returns: Values, arrival: IntArray) -> tuple[Caution, ...]:
     return (caution("serial", text, correlation=correlation, episodes=n),)
 
 
+MOST_EPISODES = 1_000_000  # of which the first are enough to tell
 FEWEST = 30  # episodes that such a test needs
 SURE = 3.29  # standard errors: by chance in one of a thousand logs

@@ -46,6 +46,8 @@ class Large:
 
     def steps(self, named: Named, folder: Folder, progress: Progress | None) -> tuple[Steps, Columns]:
         """All steps, in files of the folder."""
+        import pyarrow as pa
+
         growing, names, done = Growing(folder), Names(), 0
         columns, whole = self.columns, self._whole()
 
@@ -67,6 +69,7 @@ class Large:
             done += columns.n_rows
             if progress is not None:
                 progress(done, self.rows)
+        pa.default_memory_pool().release_unused()
         steps = growing.ordered()
         same = np.flatnonzero(steps.episode_ids[1:] == steps.episode_ids[:-1])
         if len(same):

@@ -130,7 +130,7 @@ def _finished(dataset: TrajectoryDataset, contents: _Contents, dropped: BoolArra
     """Without what is dropped, with what speaks against independence, and with the behaviour policy."""
     if dropped.any():
         dataset = dataset.take(~dropped)
-    dataset = replace(dataset, notes=(*dataset.notes, *_dependence(dataset, contents)))
+    dataset = _noted(dataset, _dependence(dataset, contents))
     return dataset if behavior is None else _with_behavior(dataset, as_policy(behavior))
 
 
@@ -174,6 +174,13 @@ def _contents(
     logs = Logs.of(opened.table, opened.broken, given, opened.one_step if one_step is None else one_step)
     steps = Steps.of(logs, named)
     return _Contents(steps, logs.columns, logs.one_step, (*opened.notes, *logs.columns.notes))
+
+
+def _noted(dataset: TrajectoryDataset, notes: tuple[Caution, ...]) -> TrajectoryDataset:
+    """The same with more said of it; nothing is checked again, which would be another pass over all steps."""
+    other = object.__new__(TrajectoryDataset)
+    other.__dict__.update(vars(dataset), notes=(*dataset.notes, *notes))
+    return other
 
 
 def _dependence(dataset: TrajectoryDataset, contents: _Contents) -> tuple[Caution, ...]:
