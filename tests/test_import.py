@@ -14,7 +14,7 @@ HEAVY = (
     "gymnasium",
     "onnxruntime",
     "numba",
-    "scipy.stats",
+    "scipy",
     "pyarrow",
     "pandas",
     "polars",

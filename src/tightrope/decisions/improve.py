@@ -8,10 +8,10 @@ bound at level 1 − δ on that policy's gain is wrong with probability at most 
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtri
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import check_size, is_number
@@ -107,7 +107,7 @@ def propose(
     """The policy that promises most, (S, A), and what every recipe promises for a test on so many episodes."""
     n, delta = train.dataset.n_trajectories, 1 - settings.confidence
     folds = np.array_split(np.random.default_rng([settings.seed, n, 1]).permutation(n), FOLDS)
-    width = np.sqrt(2 * np.log(1 / delta)) if strict else -ndtri(delta)  # exact bounds are wider
+    width = np.sqrt(2 * np.log(1 / delta)) if strict else -NormalDist().inv_cdf(delta)  # exact bounds are wider
 
     def reference(held: Coded) -> Array:
         return held.dataset.returns if baseline == "behavior" else np.full(held.dataset.n_trajectories, float(baseline))
