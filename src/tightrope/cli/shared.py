@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import typer
@@ -85,13 +86,14 @@ def reading_bar() -> Iterator[Callable[[int, int], None] | None]:
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    rows = TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows, {task.speed:,.0f} a second")
-    with Bar(BarColumn(), rows, TimeRemainingColumn(), console=console(stderr=True), transient=True) as bar:
-        tasks: list[TaskID] = []
+    words = TextColumn("{task.description}")
+    with Bar(BarColumn(), words, TimeRemainingColumn(), console=console(stderr=True), transient=True) as bar:
+        task, began = bar.add_task("reading", visible=False), monotonic()
 
         def advance(done: int, whole: int) -> None:
-            tasks.extend([] if tasks else [bar.add_task("reading", total=whole)])
-            bar.update(tasks[0], completed=done)
+            speed = done / max(monotonic() - began, 1e-9)
+            rows = f"{done:,} of {whole:,} rows, {speed:,.0f} a second"
+            bar.update(task, total=whole, completed=done, description=rows, visible=True)
 
         yield advance
 
