@@ -17,9 +17,8 @@ from tightrope.base.records import About
 from tightrope.domains import Domain
 from tightrope.estimators import ESTIMATORS, is_model_based
 from tightrope.estimators import estimator as find_estimator
-from tightrope.io.write import replace_file
 from tightrope.studies.pages.advice import TITLE, Cell, cell, render
-from tightrope.studies.pages.sections import with_section
+from tightrope.studies.pages.sections import write_section
 from tightrope.studies.problems import BOTH_WAYS, CORE, Named
 from tightrope.studies.runner import folder_of, run_study
 from tightrope.studies.study import Method, Study
@@ -87,9 +86,7 @@ def main(
         for n in study.sizes:
             cells.append(cell(outcome, n))
             typer.echo(cells[-1].line(), err=True)
-    text = with_section(out.read_text(encoding="utf-8") if out.exists() else "", TITLE, render(cells, CORE, FRESH))
-    replace_file(out, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
-    typer.echo(f"wrote {out}")
+    write_section(out, TITLE, render(cells, CORE, FRESH))
 
 
 if __name__ == "__main__":

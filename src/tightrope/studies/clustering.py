@@ -14,7 +14,7 @@ import typer
 from tightrope.api import lower_bound
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.domains import SmallProblem, small
-from tightrope.studies.monitoring import write_section
+from tightrope.studies.pages.sections import write_section
 from tightrope.studies.pool import run_all
 from tightrope.studies.summary import clopper_pearson
 

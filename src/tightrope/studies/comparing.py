@@ -29,7 +29,7 @@ from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import Multinomial, draw_weights
 from tightrope.io.write import write_text
 from tightrope.studies.pages.comparing import TITLE, render
-from tightrope.studies.pages.sections import with_section
+from tightrope.studies.pages.sections import write_section
 
 HEAD = "# Decisions, measured\n"
 CANDIDATES, FEW, DELTA, RESAMPLES = 20, 5, 0.05, 2000
@@ -174,9 +174,7 @@ def main(
     families = [counted(family, cell, trials, results) for cell in CELLS]
     wholes = [counted(whole, cell, calls, results) for cell in WHOLE]
     text = render(families, wholes, [counted(pair, cell, pairs, results) for cell in PAIRS])
-    page = out.read_text(encoding="utf-8") if out.exists() else HEAD
-    write_text(out, with_section(page, TITLE, text))
-    typer.echo(f"wrote {out}")
+    write_section(out, TITLE, text, head=HEAD)
 
 
 if __name__ == "__main__":

@@ -17,10 +17,9 @@ from tightrope.base.records import Bound, Side
 from tightrope.decisions.belief import believed
 from tightrope.domains import small
 from tightrope.evaluation.settings import Settings
-from tightrope.io.write import write_text
 from tightrope.studies.counts import counted, generator
 from tightrope.studies.pages.constraining import TITLE, render
-from tightrope.studies.pages.sections import with_section
+from tightrope.studies.pages.sections import write_section
 
 SIZES = (50, 200)
 TRIALS = {True: 200, False: 60}  # data sets a size, by exact or approximate bounds
@@ -85,9 +84,7 @@ def main(
         for strict, trials in TRIALS.items()
         for n in SIZES
     }
-    page = out.read_text(encoding="utf-8") if out.exists() else ""
-    write_text(out, with_section(page, TITLE, render(cells)))
-    typer.echo(f"wrote {out}")
+    write_section(out, TITLE, render(cells))
 
 
 if __name__ == "__main__":

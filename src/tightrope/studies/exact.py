@@ -13,10 +13,9 @@ import typer
 from tightrope.base.records import About
 from tightrope.domains import Domain, small
 from tightrope.estimators import IS, TDR
-from tightrope.io.write import replace_file
 from tightrope.models import GivenValues
 from tightrope.studies.pages.exact import TITLE, render
-from tightrope.studies.pages.sections import with_section
+from tightrope.studies.pages.sections import write_section
 from tightrope.studies.problems import BOTH_WAYS, CORE, Named
 from tightrope.studies.runner import folder_of, run_study
 from tightrope.studies.study import Method, Study
@@ -74,11 +73,7 @@ def main(
         outcome = read_results(run_study(study, folder_of(results, study), workers=workers))
         about = study.about_what
         lines[study.id.partition("-")[0]] += [(about, line) for line in summarize_results(outcome)]
-    text = with_section(
-        out.read_text(encoding="utf-8") if out.exists() else "", TITLE, render(lines["exact"], lines["tight"])
-    )
-    replace_file(out, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
-    typer.echo(f"wrote {out}")
+    write_section(out, TITLE, render(lines["exact"], lines["tight"]))
 
 
 if __name__ == "__main__":

@@ -18,10 +18,9 @@ from tightrope.decisions.improvement.record import policy_of
 from tightrope.decisions.improvement.tables import Coded, TableModel
 from tightrope.domains import FiniteMDP, SmallProblem, small
 from tightrope.evaluation.settings import Settings
-from tightrope.io.write import write_text
 from tightrope.studies.counts import counted, generator
 from tightrope.studies.pages.improving import TITLE, render
-from tightrope.studies.pages.sections import with_section
+from tightrope.studies.pages.sections import write_section
 
 CLOSE = 1e-9  # a gain that differs from zero by less is rounding
 GROUPS = 20
@@ -106,9 +105,7 @@ def main(
         for n, trials in grid.items()
         for name in PROBLEMS
     }
-    page = out.read_text(encoding="utf-8") if out.exists() else ""
-    write_text(out, with_section(page, TITLE, render(cells)))
-    typer.echo(f"wrote {out}")
+    write_section(out, TITLE, render(cells))
 
 
 if __name__ == "__main__":

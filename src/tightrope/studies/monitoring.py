@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +19,7 @@ from tightrope.decisions.monitoring import Monitor
 from tightrope.domains import SmallProblem, small
 from tightrope.estimators import IS, Anchor
 from tightrope.functional.values import TrajectoryValues
-from tightrope.io.write import replace_file
-from tightrope.studies.pages.sections import with_section
+from tightrope.studies.pages.sections import write_section
 from tightrope.studies.pool import run_all
 from tightrope.studies.problems import CORE
 from tightrope.studies.summary import clopper_pearson
@@ -127,17 +125,6 @@ def main(
         tasks = [(name, seed) for seed in range(streams)]
         results[name] = [result for _, result in run_all(stream, tasks, workers)]
         write_section(out, TITLE, render(results))  # what is finished stays
-
-
-def write_section(out: Path, title: str, text: str) -> None:
-    """Replace one section of a page."""
-    page = with_section(out.read_text(encoding="utf-8") if out.exists() else "", title, text)
-    replace_file(out, partial(_write, page))
-    typer.echo(f"wrote {out}")
-
-
-def _write(page: str, temporary: str) -> None:
-    Path(temporary).write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,10 +17,9 @@ from tightrope.base.records import Bound
 from tightrope.decisions.planning import by_effect
 from tightrope.domains import SmallProblem, small
 from tightrope.evaluation.needed import CHANCE, NORMAL, prospect
-from tightrope.io.write import write_text
 from tightrope.studies.comparing import HEAD
 from tightrope.studies.pages.planning import TITLE, Case, Planned, render
-from tightrope.studies.pages.sections import with_section
+from tightrope.studies.pages.sections import write_section
 
 PILOT = 200
 AROUND = (0.5, 0.8, 1.25, 2.0)  # of a first guess: where the chance of a yes is measured
@@ -90,9 +89,7 @@ def main(
 ) -> None:
     """Measure plans and write their section of the page on decisions."""
     text = render(list(studied(pilots, trials)))
-    page = out.read_text(encoding="utf-8") if out.exists() else HEAD
-    write_text(out, with_section(page, TITLE, text))
-    typer.echo(f"wrote {out}")
+    write_section(out, TITLE, text, head=HEAD)
 
 
 if __name__ == "__main__":

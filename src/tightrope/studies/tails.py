@@ -19,9 +19,8 @@ from tightrope.decisions.tails.exact import CUTS, Points, exact_tails
 from tightrope.decisions.tails.outcomes import Outcomes, tail_mean
 from tightrope.domains import SmallProblem, small
 from tightrope.functional.values import TrajectoryValues
-from tightrope.io.write import write_text
 from tightrope.studies.counts import counted, generator, return_distribution
-from tightrope.studies.pages.sections import with_section
+from tightrope.studies.pages.sections import write_section
 from tightrope.studies.pages.tails import TITLE, render
 
 PROBLEMS = ("walker", "bonus", "decline", "rare")
@@ -121,9 +120,7 @@ def main(
         for name in PROBLEMS
     }
     means = {name: float(tail_mean(*truth(name)[1:], SHARE)) for name in PROBLEMS}
-    page = out.read_text(encoding="utf-8") if out.exists() else ""
-    write_text(out, with_section(page, TITLE, render(cells, means)))
-    typer.echo(f"wrote {out}")
+    write_section(out, TITLE, render(cells, means))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import typer
+
+from tightrope.io.write import write_text
+
 
 def with_section(page: str, title: str, text: str) -> str:
     """The page with the section of this title (``## ...``) replaced, or added at the end."""
@@ -12,6 +18,13 @@ def with_section(page: str, title: str, text: str) -> str:
     before, _, rest = page.partition(head)
     _, mark, after = rest.partition("\n## ")
     return before + section + (f"{mark}{after}" if mark else "")
+
+
+def write_section(out: Path, title: str, text: str, *, head: str = "") -> None:
+    """Replace a section of a page, whole or not at all; a page that is not there yet begins with ``head``."""
+    page = out.read_text(encoding="utf-8") if out.exists() else head
+    write_text(out, with_section(page, title, text))
+    typer.echo(f"wrote {out}")
 
 
 def section_of(page: str, title: str) -> str | None:
