@@ -48,7 +48,7 @@ class Large:
         """All steps, in files of the folder."""
         import pyarrow as pa
 
-        growing, names, done = Growing(folder), Names(), 0
+        growing, done = Growing(folder), 0
         columns, whole = self.columns, self._whole()
 
         def converted(table: Any) -> tuple[Steps, Columns] | tuple[DataError, Any]:
@@ -61,10 +61,9 @@ class Large:
 
         for piece, columns in side_by_side(converted, whole):
             if isinstance(piece, DataError):
-                raise self._explained(piece, columns, whole, names)
+                raise self._explained(piece, columns, whole, growing)
             if self.columns.name("episode") is None or self.one_step:
-                piece = replace(piece, episode_ids=piece.episode_ids + names.count)
-            names.add(piece.episode_ids)
+                piece = replace(piece, episode_ids=piece.episode_ids + growing.count)
             growing.append(piece)
             done += columns.n_rows
             if progress is not None:
@@ -134,13 +133,13 @@ class Large:
 
     # -- what is wrong with them -------------------------------------------------------------------------------
 
-    def _explained(self, error: DataError, table: Any, rest: Iterator[Any], names: Names) -> DataError:
+    def _explained(self, error: DataError, table: Any, rest: Iterator[Any], growing: Growing) -> DataError:
         """What is wrong with a piece; perhaps some rows of its episodes come elsewhere."""
         name = self.columns.name("episode")
         if name is None or not isinstance(error, MissingStepError):
             return error
         ids = np.unique(np.asarray(table[name]))
-        for other in (names.sorted(), *(np.unique(np.asarray(later[name])) for later in rest)):
+        for other in (growing.names(), *(np.unique(np.asarray(later[name])) for later in rest)):
             again = np.intersect1d(ids, other)
             if len(again):
                 return self._scattered(again[0])
@@ -155,23 +154,6 @@ class Large:
             f"(FROM 'FOLDER/**/*.parquet' ORDER BY {by}) TO 'sorted.parquet'\". If there are two of this name, give "
             "each its own"
         )
-
-
-class Names:
-    """The names of the episodes so far."""
-
-    def __init__(self) -> None:
-        self.parts: list[Any] = []
-        self.count = 0
-
-    def add(self, ids: Any) -> None:
-        """Some more."""
-        self.parts.append(np.array(ids))
-        self.count += len(ids)
-
-    def sorted(self) -> Any:
-        """All of them."""
-        return np.sort(np.concatenate(self.parts)) if self.parts else np.zeros(0)
 
 
 def large_source(

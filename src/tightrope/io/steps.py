@@ -81,6 +81,15 @@ class Growing:
             if values is not None:
                 self.columns[name].append(values)
 
+    @property
+    def count(self) -> int:
+        """How many episodes there are so far."""
+        return self.columns["lengths"].rows if self.columns else 0
+
+    def names(self) -> npt.NDArray[Any]:
+        """The names of the episodes so far."""
+        return self.columns["episode_ids"].array() if self.columns else np.zeros(0)
+
     def steps(self) -> Steps:
         """All of them, mapped."""
         arrays: dict[str, Any] = {name: column.array() for name, column in self.columns.items()}

@@ -65,7 +65,7 @@ TOPIC = Topic(
         Mutant(
             "episodes without a name are numbered anew in each piece",
             "Large.steps",
-            "piece.episode_ids + names.count",
+            "piece.episode_ids + growing.count",
             "piece.episode_ids",
             "test_episodes_by_flags_and_one_in_each_row",
         ),

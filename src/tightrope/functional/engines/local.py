@@ -146,7 +146,7 @@ def _slab(
     if not chosen:
         return [(one, None) for one in values]
     draws = walk.scheme.draws(walk.n_trajectories)
-    added = runner.add(Squares([job for job, _ in chosen], [slope for _, slope in chosen], walk, slab), ranges)
+    added = runner.add(Squares([job for job, _ in chosen], walk, slab, [slope for _, slope in chosen]), ranges)
     errors = iter(np.sqrt(square * draws / max(draws - 1, 1)) for square in added)
     return [(v, next(errors) if one.wanted else None) for one, v in zip(sums, values, strict=True)]
 

@@ -109,8 +109,8 @@ def _grid(largest: Array, max_total: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Totals:
-    """Weighted sums of every job's columns under some replicates, (replicates, columns) each, over some blocks."""
+class _Sum:
+    """Something to be summed over ranges of blocks, for every job, under some replicates."""
 
     jobs: Sequence[Job]
     walk: Walk
@@ -123,6 +123,15 @@ class Totals:
         return tree_sum(self._group(parts, group) for group in groups(blocks))
 
     def _group(self, parts: Sequence[_Part], blocks: range) -> Sums:
+        """The sums over one group of blocks, a leaf of the tree."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Totals(_Sum):
+    """Weighted sums of every job's columns, (replicates, columns) each."""
+
+    def _group(self, parts: Sequence[_Part], blocks: range) -> Sums:
         totals = [np.zeros((len(self.slab), job.statistic.n_columns)) for job in self.jobs]
         for start, rows, weights in self.walk.tiles(self.slab, blocks):
             for part, total in zip(parts, totals, strict=True):
@@ -131,19 +140,10 @@ class Totals:
 
 
 @dataclass(frozen=True, eq=False)
-class Squares:
-    """Σ w_i (slope · x_i)² of every job under some replicates, over a range of blocks."""
+class Squares(_Sum):
+    """Σ w_i (slope · x_i)² of every job, (replicates,) each."""
 
-    jobs: Sequence[Job]
     slopes: Sequence[Array]  # (replicates, columns) each
-    walk: Walk
-    slab: range
-
-    @one_blas_thread
-    def __call__(self, blocks: range) -> Sums:
-        """The sums over these blocks of episodes."""
-        parts = [_Part(job, len(self.slab)) for job in self.jobs]
-        return tree_sum(self._group(parts, group) for group in groups(blocks))
 
     def _group(self, parts: Sequence[_Part], blocks: range) -> Sums:
         squares = [np.zeros(len(self.slab)) for _ in self.jobs]
