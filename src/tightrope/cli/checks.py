@@ -24,6 +24,18 @@ def check_report(report: Path | None, **words: str | None) -> None:
         raise DataError(f"--report must end in .html, because the report is a web page; got {str(report)!r}")
 
 
+def check_drawing(option: str, path: Path | None) -> None:
+    """Refuse a drawing that cannot be written, or whose name says that it is something else."""
+    from tightrope.base.errors import DataError
+    from tightrope.io.write import check_writable
+
+    if path is None:
+        return
+    check_writable(path)
+    if path.suffix.lower() != ".svg":
+        raise DataError(f"{option} must end in .svg, because it is a drawing; got {str(path)!r}")
+
+
 def check_settings(
     estimators: list[str] | None,
     methods: list[str] | None,

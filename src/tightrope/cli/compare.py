@@ -13,11 +13,11 @@ import typer
 from tightrope.cli.checks import check_report
 from tightrope.cli.options import (
     CANDIDATE,
-    LOGS,
     METHODS,
     OUTPUT,
     QUESTION,
     BehaviorOption,
+    BehaviorPolicy,
     ColumnOption,
     Confidence,
     Discount,
@@ -26,7 +26,9 @@ from tightrope.cli.options import (
     Jobs,
     Json,
     Logs,
+    MaxStepRatio,
     OneStep,
+    Report,
     ReturnRange,
     RewardRange,
     SeedOption,
@@ -34,8 +36,8 @@ from tightrope.cli.options import (
 )
 from tightrope.cli.policies import named_policy
 from tightrope.cli.reading import kept, load
-from tightrope.cli.shared import NO_ANSWER, VERDICTS, errors, origin, progress_bar
-from tightrope.cli.terminal import console, say
+from tightrope.cli.shared import NO_ANSWER, VERDICTS, errors, origin, progress_bar, show_record, write_report
+from tightrope.cli.terminal import say
 
 if TYPE_CHECKING:
     from tightrope.base.dataset import TrajectoryDataset
@@ -66,14 +68,8 @@ def compare(
     horizon: Horizon = None,
     reward_range: RewardRange = None,
     return_range: ReturnRange = None,
-    max_step_ratio: Annotated[
-        float | None,
-        typer.Option(help="No action's importance ratio can exceed this at any step.", rich_help_panel=LOGS),
-    ] = None,
-    behavior_policy: Annotated[
-        str | None,
-        typer.Option(help="The policy that made the logs, as --policy takes it.", rich_help_panel=LOGS),
-    ] = None,
+    max_step_ratio: MaxStepRatio = None,
+    behavior_policy: BehaviorPolicy = None,
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
@@ -91,9 +87,7 @@ def compare(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
-    report: Annotated[
-        Path | None, typer.Option(help="Also write a report here, one HTML page (.html).", rich_help_panel=OUTPUT)
-    ] = None,
+    report: Report = None,
     title: Title = None,
     json: Json = False,
 ) -> None:
@@ -125,14 +119,8 @@ def compare(
                 n_jobs=jobs,
             )
         result = replace(result, provenance=origin(result.provenance, logs, ", ".join(policy)))
-    if json:
-        say(result.to_json())
-    else:
-        console().print(result)
-    if report is not None:
-        with errors():
-            result.to_html(report, title=title)
-        say(f"report: {report}", err=True)
+    show_record(result, json)
+    write_report(report, partial(result.to_html, title=title))
     if exit_code:
         raise typer.Exit(VERDICTS[result.verdict.kind])
     if not result.chosen:

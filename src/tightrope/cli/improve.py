@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tightrope.cli.options import (
-    LOGS,
     OUTPUT,
     QUESTION,
+    BehaviorPolicy,
     ColumnOption,
     Confidence,
     Discount,
@@ -43,10 +43,7 @@ def improve(
     ] = "behavior",
     strict: Annotated[bool, typer.Option("--strict", help="Test by an exact bound.", rich_help_panel=QUESTION)] = False,
     confidence: Confidence = 0.95,
-    behavior_policy: Annotated[
-        str | None,
-        typer.Option(help="The policy that made the logs, as --policy takes it.", rich_help_panel=LOGS),
-    ] = None,
+    behavior_policy: BehaviorPolicy = None,
     discount: Discount = None,
     horizon: Horizon = None,
     reward_range: RewardRange = None,

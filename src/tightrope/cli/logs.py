@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -35,6 +35,7 @@ from tightrope.cli.options import (
     OnnxOutput,
     PolicyClass,
     PolicyOption,
+    Report,
     Resamples,
     ReturnRange,
     RewardRange,
@@ -47,11 +48,11 @@ from tightrope.cli.options import (
 )
 from tightrope.cli.policies import form, named_policy, policy_sha256
 from tightrope.cli.reading import column_map, kept, load
-from tightrope.cli.shared import errors, leave, origin, progress_bar, show
+from tightrope.cli.shared import errors, leave, origin, progress_bar, show, write_report
 from tightrope.cli.terminal import say
 
 if TYPE_CHECKING:
-    from tightrope.report.evaluation import Evaluation
+    pass
 
 
 def evaluate(
@@ -160,9 +161,7 @@ def evaluate(
             "--all", help="Show every bound, what was left out, and what was measured.", rich_help_panel=OUTPUT
         ),
     ] = False,
-    report: Annotated[
-        Path | None, typer.Option(help="Also write a report here, one HTML page (.html).", rich_help_panel=OUTPUT)
-    ] = None,
+    report: Report = None,
     title: Title = None,
     metric: Metric = None,
     unit: Unit = None,
@@ -201,16 +200,8 @@ def evaluate(
     show(result, json, everything=everything)  # before the report is written: a full disk must not cost the answer
     if candidate is not None and not json:
         say(f"Evaluated: {form(policy, epsilon, sigma, deterministic)}.")
-    if report is not None:
-        _write(result, report, title, metric or "value", unit or "")
+    write_report(report, partial(result.to_html, title=title, metric=metric or "value", unit=unit or ""))
     leave(result, by_verdict=exit_code, model_is_enough=bool(estimator))
-
-
-def _write(result: Evaluation, report: Path, title: str | None, metric: str, unit: str) -> None:
-    """Write the report, and say where it is."""
-    with errors():
-        result.to_html(report, title=title, metric=metric, unit=unit)
-    say(f"report: {report}", err=True)
 
 
 def inspect(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tightrope.cli.checks import check_drawing
 from tightrope.cli.options import (
     LOGS,
     METHODS,
@@ -141,17 +142,13 @@ def monitor(
 
 
 def _check(exit_code: bool, above: float | None, below: float | None, plot: Path | None) -> None:
-    from tightrope.base.errors import BoundError, DataError
-    from tightrope.io.write import check_writable
+    from tightrope.base.errors import BoundError
 
     if exit_code and above is None and below is None:
         raise BoundError(
             "--exit-code must come with --above VALUE or --below VALUE, because it says whether that is sure"
         )
-    if plot is not None:
-        check_writable(plot)
-        if plot.suffix.lower() != ".svg":
-            raise DataError(f"--plot must end in .svg, because it is a drawing; got {str(plot)!r}")
+    check_drawing("--plot", plot)
 
 
 def _opened(

@@ -119,6 +119,17 @@ Strata = Annotated[
 OneStep = Annotated[
     bool, typer.Option("--one-step", help="Every row is an episode (logs of a bandit).", rich_help_panel=LOGS)
 ]
+MaxStepRatio = Annotated[
+    float | None,
+    typer.Option(help="No action's importance ratio can exceed this at any step.", rich_help_panel=LOGS),
+]
+BehaviorPolicy = Annotated[
+    str | None,
+    typer.Option(help="The policy that made the logs, as --policy takes it.", rich_help_panel=LOGS),
+]
+Report = Annotated[
+    Path | None, typer.Option(help="Also write a report here, one HTML page (.html).", rich_help_panel=OUTPUT)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.", rich_help_panel=OUTPUT)]
 Title = Annotated[str | None, typer.Option(help="The report's title.", rich_help_panel=OUTPUT)]
 Metric = Annotated[

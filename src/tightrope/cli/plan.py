@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from tightrope.cli.checks import check_report
 from tightrope.cli.options import (
-    LOGS,
-    OUTPUT,
     QUESTION,
     BehaviorOption,
+    BehaviorPolicy,
     ColumnOption,
     Confidence,
     Deterministic,
@@ -24,10 +23,12 @@ from tightrope.cli.options import (
     Jobs,
     Json,
     Logs,
+    MaxStepRatio,
     OneStep,
     OnnxOutput,
     PolicyClass,
     PolicyOption,
+    Report,
     Resamples,
     ReturnRange,
     RewardRange,
@@ -37,8 +38,8 @@ from tightrope.cli.options import (
 )
 from tightrope.cli.policies import form, named_policy, policy_sha256
 from tightrope.cli.reading import load
-from tightrope.cli.shared import NO_ANSWER, errors, origin, progress_bar
-from tightrope.cli.terminal import console, say
+from tightrope.cli.shared import NO_ANSWER, errors, origin, progress_bar, show_record, write_report
+from tightrope.cli.terminal import say
 
 
 def plan(
@@ -79,23 +80,15 @@ def plan(
     horizon: Horizon = None,
     reward_range: RewardRange = None,
     return_range: ReturnRange = None,
-    max_step_ratio: Annotated[
-        float | None,
-        typer.Option(help="No action's importance ratio can exceed this at any step.", rich_help_panel=LOGS),
-    ] = None,
-    behavior_policy: Annotated[
-        str | None,
-        typer.Option(help="The policy that made the logs, as --policy takes it.", rich_help_panel=LOGS),
-    ] = None,
+    max_step_ratio: MaxStepRatio = None,
+    behavior_policy: BehaviorPolicy = None,
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     jobs: Jobs = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Also write a report here, one HTML page (.html).", rich_help_panel=OUTPUT)
-    ] = None,
+    report: Report = None,
     title: Title = None,
     json: Json = False,
 ) -> None:
@@ -130,13 +123,7 @@ def plan(
             )
         words = form(policy, epsilon, sigma, deterministic)
         result = replace(result, provenance=origin(result.provenance, logs, words, policy_sha256(policy)))
-    if json:
-        say(result.to_json())
-    else:
-        console().print(result)
-    if report is not None:
-        with errors():
-            result.to_html(report, title=title)
-        say(f"report: {report}", err=True)
+    show_record(result, json)
+    write_report(report, partial(result.to_html, title=title))
     if result.kind == "broken":
         raise typer.Exit(NO_ANSWER)

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from tightrope.base.beside import Provenance
+    from tightrope.base.plain import Record
     from tightrope.functional.engines import Progress
     from tightrope.report.evaluation import Evaluation
+
 
 ANSWERED, BAD_INPUT, NO_ANSWER = 0, 2, 3
 EXITS = "Exit codes: 0 answered; 2 bad input or arguments, nothing was written; 3 the data cannot answer."
@@ -56,6 +58,23 @@ def show(result: Evaluation, json: bool, *, everything: bool = False) -> None:
         from tightrope.report.table import evaluation_table
 
         console().print(evaluation_table(result, everything=everything))
+
+
+def show_record(result: Record, json: bool) -> None:
+    """Print a record as it shows itself, or as JSON."""
+    if json:
+        say(result.to_json())
+    else:
+        console().print(result)
+
+
+def write_report(report: Path | None, write: Callable[[Path], object]) -> None:
+    """Write the report, if one is asked for, and say where it is."""
+    if report is None:
+        return
+    with errors():
+        write(report)
+    say(f"report: {report}", err=True)
 
 
 def leave(result: Evaluation, *, by_verdict: bool = False, model_is_enough: bool = False) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tightrope.cli.checks import check_drawing
 from tightrope.cli.options import (
     OUTPUT,
     QUESTION,
@@ -83,7 +84,7 @@ def tail(
     with errors():
         import tightrope
 
-        _check_picture(picture)
+        check_drawing("--picture", picture)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         dataset = load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
         say(f"read: {'; '.join(dataset.reading)}", err=True)
@@ -109,17 +110,6 @@ def tail(
         with errors():
             shape.to_svg(picture)
         say(f"picture: {picture}", err=True)
-
-
-def _check_picture(picture: Path | None) -> None:
-    from tightrope.base.errors import DataError
-    from tightrope.io.write import check_writable
-
-    if picture is None:
-        return
-    if picture.suffix.lower() != ".svg":
-        raise DataError(f"--picture must end in .svg; got {str(picture)!r}")
-    check_writable(picture)
 
 
 def _show(shape: Distribution, json: bool) -> None:
