@@ -22,6 +22,13 @@ from tightrope.base.spelled import coded, is_text
 T = TypeVar("T")
 
 
+def check_dataset(dataset: Any) -> None:
+    """Refuse what is no dataset."""
+    if not isinstance(dataset, TrajectoryDataset):
+        kind = type(dataset).__name__
+        raise DataError(f"dataset must be a TrajectoryDataset, as tightrope.read(...) makes it; got type {kind}")
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Logs and a candidate policy; what several estimators need is computed once."""
@@ -32,9 +39,7 @@ class Problem:
     max_step_ratio: float | None = None  # declared: no action's ratio can exceed it at any step, logged or not
 
     def __post_init__(self) -> None:
-        if not isinstance(self.dataset, TrajectoryDataset):
-            kind = type(self.dataset).__name__
-            raise DataError(f"dataset must be a TrajectoryDataset, as tightrope.read(...) makes it; got type {kind}")
+        check_dataset(self.dataset)
         if self.max_step_ratio is not None and not (
             is_number(self.max_step_ratio) and 1 <= self.max_step_ratio < np.inf
         ):

@@ -19,7 +19,7 @@ from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError, failing
 from tightrope.base.names import suggests_keywords
 from tightrope.base.policy import Policy
-from tightrope.base.problem import Problem
+from tightrope.base.problem import Problem, check_dataset
 from tightrope.base.records import About, Bound
 from tightrope.base.rounding import outward
 from tightrope.decisions.belief import believed
@@ -137,9 +137,7 @@ def named(coded: Coded, table: Array) -> Rows:
 
 
 def _check(dataset: TrajectoryDataset, baseline: Baseline) -> None:
-    if not isinstance(dataset, TrajectoryDataset):
-        kind = type(dataset).__name__
-        raise DataError(f"dataset must be a TrajectoryDataset, as tightrope.read(...) makes it; got type {kind}")
+    check_dataset(dataset)
     if baseline != "behavior" and not is_number(baseline):
         raise BoundError(f'baseline must be "behavior" or a finite number; got {baseline!r}')
     if dataset.n_trajectories < FEWEST:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from tightrope.base.records import Bound, Verdict
+from tightrope.base.records import Verdict
 from tightrope.base.rounding import outward
 from tightrope.decisions.comparison import Comparison, Standing
 from tightrope.decisions.plans import Plan
 from tightrope.evaluation.needed import MOST, NORMAL, prospect, rounded
-from tightrope.evaluation.verdict import more_logs
+from tightrope.evaluation.verdict import more_logs, number
 
 Planned = TypeVar("Planned", bound=Plan)
 
@@ -101,11 +101,6 @@ def _promise(result: Comparison) -> str:
         f"Each kind of answer is approximate: its error rate tends to {error} as the logs grow, with no promise at "
         f"{result.n_trajectories:,} episodes."
     )
-
-
-def number(bound: Bound) -> str:
-    """A bound that is not said to be better than it is."""
-    return f"{outward(bound.value, bound.side, 5):.5g}"
 
 
 def plan_words(plan: Planned) -> Planned:

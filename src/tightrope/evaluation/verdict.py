@@ -64,7 +64,7 @@ def _answer(believed: Sequence[Bound], threshold: float | None, about: About) ->
             return Verdict(
                 "yes" if yes else "no",
                 f"{headline} ({bound.guarantee})",
-                f"The {bound.side} bound, {_value(bound)}, lies {side} {threshold:.5g} at {_level(bound)} "
+                f"The {bound.side} bound, {number(bound)}, lies {side} {threshold:.5g} at {_level(bound)} "
                 f"confidence, one-sided. {_promises([bound])}",
                 threshold,
                 about,
@@ -83,7 +83,7 @@ def _why_open(lower: Bound | None, upper: Bound | None, about: About) -> str:
     (only,) = believed
     other = "upper" if only.side == "lower" else "lower"
     return (
-        f"The {only.side} bound, {_value(only)}, does not settle it and there is no {other} bound to believe. "
+        f"The {only.side} bound, {number(only)}, does not settle it and there is no {other} bound to believe. "
         f"{_promises(believed)}"
     )
 
@@ -141,12 +141,12 @@ def _between(lower: Bound | None, upper: Bound | None, about: About) -> str:
     """The bounds as one phrase, with level and side."""
     if lower is not None and upper is not None:
         sure = f"each side with {_level(lower)} confidence{_if([lower, upper])}"
-        return f"{_value(lower)} ≤ {about} ≤ {_value(upper)}, {sure}"
+        return f"{number(lower)} ≤ {about} ≤ {number(upper)}, {sure}"
     only = lower or upper
     assert only is not None
     side = "at least" if only.side == "lower" else "at most"
     subject = SUBJECTS[about].replace("the", "The", 1)
-    return f"{subject} is {side} {_value(only)}, with {_level(only)} confidence{_if([only])} ({only.guarantee})"
+    return f"{subject} is {side} {number(only)}, with {_level(only)} confidence{_if([only])} ({only.guarantee})"
 
 
 def _promises(bounds: Sequence[Bound]) -> str:
@@ -191,7 +191,8 @@ def _promise(bounds: Sequence[Bound]) -> str:
     )
 
 
-def _value(bound: Bound) -> str:
+def number(bound: Bound) -> str:
+    """A bound that is not said to be better than it is."""
     return f"{outward(bound.value, bound.side, 5):.5g}"
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tightrope.base.blas import one_blas_thread
-from tightrope.base.checks import is_number
 from tightrope.base.content import digest
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError, failing
@@ -23,6 +22,7 @@ from tightrope.decisions.monitoring.past import check_new, hashes, is_known
 from tightrope.decisions.monitoring.state import Look, State, Terms, differences, read_state, write_state
 from tightrope.estimators.choices import is_limited
 from tightrope.evaluation.provenance import provenance
+from tightrope.evaluation.settings import Settings
 from tightrope.io.write import write_text
 from tightrope.models import Model
 from tightrope.report.course import course
@@ -63,8 +63,7 @@ class Monitor:
         model: str | Model = "auto",
         max_step_ratio: float | None = None,
     ) -> None:
-        if not (is_number(confidence) and 0.5 < confidence < 1.0):
-            raise BoundError(f"confidence must lie between 0.5 and 1, such as 0.95; got {confidence!r}")
+        Settings(confidence=confidence)  # refuses what is none
         self._policy = None if policy is None else as_policy(policy)
         self._confidence, self._model, self._max_step_ratio = float(confidence), model, max_step_ratio
         self._state: State | None = None
