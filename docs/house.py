@@ -180,7 +180,7 @@ def _room(room: str, box: Box) -> Iterator[str]:
         yield f'<text class="number" x="{x:g}" y="{top - 0.5:g}">{number}</text>'
     yield f'<text class="name" x="{left:g}" y="{top:g}">{room}</text>'
     for line, text in enumerate(wrap(words, 27 * span - 9)):
-        x, y = (left + 88, top) if beside else (box.x + 12, top + 22 + 18 * line)
+        x, y = (left + 104, top) if beside else (box.x + 12, top + 22 + 18 * line)
         yield f'<text x="{x:g}" y="{y:g}">{escape(text)}</text>'
 
 
