@@ -22,7 +22,7 @@ from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
 from tightrope.bounds.base import is_exact
-from tightrope.estimators import ESTIMATORS, Estimator, is_model_based
+from tightrope.estimators import USUAL, Estimator, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.estimators.clustered import by_cluster
 from tightrope.estimators.gain import possible_range
@@ -382,13 +382,13 @@ def _pairs(
     model: str | Model,
 ) -> list[Pair]:
     """The pairs to compute: those that were named, or all that are valid and do not take long."""
-    named = [estimators] if isinstance(estimators, str) else list(estimators or ESTIMATORS)
+    named = [estimators] if isinstance(estimators, str) else list(estimators or USUAL)
     methods = [methods] if isinstance(methods, str) else methods
     find_model(model, problem)  # an unknown name is an error even where no estimator would use it
     # A continuous model takes its time: only when asked for, or where nothing else can answer.
     needless = not has_tabular(problem) and not isinstance(problem.policy, DeterministicControl)
     if estimators is None and model == "auto" and needless:
-        named = [name for name in ESTIMATORS if not is_model_based(name)]
+        named = [name for name in USUAL if not is_model_based(name)]
     chosen = [find_estimator(item, model=model) for item in named]
     pairs = [(one, find_method(item)) for one in chosen for item in (methods or DEFAULT_METHODS)]
     if methods is None:  # nobody asked for the pairs that mean nothing

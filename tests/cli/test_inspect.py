@@ -15,7 +15,7 @@ import tightrope
 from tests.io.test_places import csv_text
 from tests.logs import POLICY, columns
 from tightrope.cli import BAD_INPUT, app
-from tightrope.estimators import ESTIMATORS
+from tightrope.estimators import USUAL
 from tightrope.evaluation.gaps import gaps
 
 
@@ -47,7 +47,7 @@ def test_each_missing_thing_is_listed_and_no_other():
 def test_what_is_said_to_be_ruled_out_is():
     """No behaviour probabilities: every estimator but MB refuses."""
     logs = tightrope.read(columns(behavior_prob=None))
-    for name in ESTIMATORS:
+    for name in USUAL:
         if name == "mb":
             assert np.isfinite(tightrope.estimate(logs, POLICY, estimator=name))
         else:

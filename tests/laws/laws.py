@@ -15,14 +15,14 @@ import numpy as np
 from tests.oracle import Episode, Mdp
 from tightrope import TabularPolicy, TrajectoryDataset
 from tightrope.base.problem import Problem
-from tightrope.estimators import ESTIMATORS
+from tightrope.estimators import ESTIMATORS, USUAL
 from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import Multinomial, WeightScheme
 
 Make = Callable[[Problem], Any]
 
 # Those that need nothing but logged probabilities; the others need states and a policy, and have laws of their own.
-SAMPLING = {name: make for name, make in ESTIMATORS.items() if make().model is None}
+SAMPLING = {name: ESTIMATORS[name] for name in USUAL if ESTIMATORS[name]().model is None}
 
 # Which law a textbook form cannot obey, and why; the tests skip with this reason, so `pytest -rs` lists them.
 UNSHIFTED = "without a declared range IS and PDIS are not shifted: their ratios do not average to exactly one"

@@ -16,7 +16,7 @@ import tightrope
 from tests.engines import Everywhere, Pieces
 from tightrope.base.problem import Problem
 from tightrope.domains import small
-from tightrope.estimators import ESTIMATORS, estimator
+from tightrope.estimators import USUAL, estimator
 from tightrope.functional.engines import base, cluster, replicate, sums
 from tightrope.functional.engines.base import group_ranges, tree_sum
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson
@@ -27,7 +27,7 @@ OPTIONS = {"n_resamples": 40, "seed": 3, "standard_errors": True}
 SCHEMES = [Multinomial(), Multinomial(900), Poisson(), Bayesian()]
 
 
-def statistics(data=DATA, names=ESTIMATORS):
+def statistics(data=DATA, names=USUAL):
     return [estimator(name)(Problem(data, WALKER.candidate)) for name in names]
 
 

@@ -21,7 +21,7 @@ from tightrope.base.problem import Problem
 from tightrope.bounds import METHODS
 from tightrope.bounds.base import is_exact
 from tightrope.domains.finite import FiniteMDP
-from tightrope.estimators import DR, ESTIMATORS, MB, PDIS, PDWIS, WDR
+from tightrope.estimators import DR, ESTIMATORS, MB, PDIS, PDWIS, USUAL, WDR
 from tightrope.estimators.doubly_robust import fold_of, td_errors
 from tightrope.functional.resampling import Multinomial, Poisson, leave_one_out_weights
 from tightrope.functional.statistic import standard_error
@@ -144,7 +144,7 @@ def test_exemption_is_needed(law, mode):
 
 
 def test_every_registered_model_based_estimator_has_modes():
-    assert {name for name, cls in ESTIMATORS.items() if cls().model is not None} == {
+    assert {name for name in USUAL if ESTIMATORS[name]().model is not None} == {
         *(estimator.name for estimator in MODES.values()),
         "tdr",  # which needs a declared range and the behaviour policy itself: test_tethered.py
     }

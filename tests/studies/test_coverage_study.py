@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from tightrope.domains import small
-from tightrope.estimators import ESTIMATORS
+from tightrope.estimators import USUAL
 from tightrope.studies import coverage
 from tightrope.studies.pages.coverage import render, render_gains
 from tightrope.studies.pages.labels import printed
@@ -49,7 +49,7 @@ def few_bounds(process):
 def test_every_part_names_its_methods():
     process = small("clinic")
     assert {one.label for one in coverage.sampling(process)} == {"is", "pdis", "wis", "pdwis"}
-    assert {one.label for one in coverage.everything(process)} == set(ESTIMATORS)
+    assert {one.label for one in coverage.everything(process)} == set(USUAL)
     plain = next(one for one in coverage.sampling(process) if one.label == "wis").bounds
     assert "percentile" in plain
     assert "betting" not in plain  # no exact bound of an estimator that is no mean

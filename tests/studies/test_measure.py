@@ -11,7 +11,7 @@ from tests.studies.policies import bent, calm, coin, firm, pushes
 from tightrope import TightropeError
 from tightrope.cli import BAD_INPUT, app
 from tightrope.domains.from_environment import EnvironmentDomain
-from tightrope.estimators import ESTIMATORS, is_model_based
+from tightrope.estimators import USUAL, is_model_based
 from tightrope.studies.measure import UserDomain, named_methods
 from tightrope.studies.study import Study, prepared
 from tightrope.studies.summary import read_results
@@ -113,7 +113,7 @@ def test_unnamed_methods_are_all_that_mean_something():
     assert {one.label: one.bounds for one in found}["wdr"] == ("percentile", "bca", "studentized")
     words = UserDomain("CartPole-v1", f"{HERE}:calm", f"{HERE}:firm", 5)
     labels = [one.label for one in prepared(Study("x", words, (2,), 1, named_methods((), ("t",))))[1]]
-    assert labels == [name for name in ESTIMATORS if not is_model_based(name)]
+    assert labels == [name for name in USUAL if not is_model_based(name)]
     assert labels[:4] == ["is", "pdis", "wis", "pdwis"]
     with pytest.raises(TightropeError, match=r"estimator must be .*; got 'magic'"):
         named_methods(("magic",), ())

@@ -1,4 +1,7 @@
-"""Estimators by name. A new one is a small frozen dataclass in a file here, and a line in ``ESTIMATORS``."""
+"""Estimators by name. A new one is a small frozen dataclass in a file here, and a line in ``ESTIMATORS``.
+
+``USUAL`` are those that a call computes when nobody names any; the others are there for whoever asks for them.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
 ESTIMATORS: dict[str, Callable[..., Estimator]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR)}
+USUAL = ("is", "pdis", "wis", "pdwis", "mb", "dr", "wdr", "tdr")
 
 
 def estimator(chosen: str | Estimator, *, model: str | Model = "auto") -> Estimator:
@@ -56,6 +60,7 @@ __all__ = [
     "PDIS",
     "PDWIS",
     "TDR",
+    "USUAL",
     "WDR",
     "WIS",
     "Anchor",

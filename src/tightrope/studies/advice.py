@@ -15,7 +15,7 @@ import typer
 
 from tightrope.base.records import About
 from tightrope.domains import Domain
-from tightrope.estimators import ESTIMATORS, is_model_based
+from tightrope.estimators import USUAL, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.studies.pages.advice import TITLE, Cell, cell, render
 from tightrope.studies.pages.sections import write_section
@@ -34,7 +34,7 @@ NOT_TABULAR = ("mountain-car", "probabilities only")
 def every_pair(process: Domain) -> tuple[Method, ...]:
     """All estimators with the usual bounds, on the first data sets."""
     tabular = process.name not in NOT_TABULAR
-    names = [name for name in ESTIMATORS if tabular or not is_model_based(name) or name == "tdr"]
+    names = [name for name in USUAL if tabular or not is_model_based(name) or name == "tdr"]
     approximate = ("percentile", "bca", "studentized")
     methods = [Method(name, find_estimator(name), approximate, trials=HINDSIGHT) for name in names]
     if not tabular:

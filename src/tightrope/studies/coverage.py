@@ -17,7 +17,7 @@ from tightrope.bounds import METHODS
 from tightrope.bounds import method as find_bound
 from tightrope.bounds.base import ProcessBound
 from tightrope.domains import SMALL, Domain
-from tightrope.estimators import DR, ESTIMATORS, MB, WDR, Estimator
+from tightrope.estimators import DR, MB, USUAL, WDR, Estimator
 from tightrope.estimators import estimator as find_estimator
 from tightrope.evaluation.work import is_valid
 from tightrope.io.write import replace_file
@@ -54,8 +54,8 @@ def sampling(process: Domain) -> tuple[Method, ...]:
 
 
 def everything(process: Domain) -> tuple[Method, ...]:
-    """All estimators with every bound."""
-    return _with_every_bound(tuple(ESTIMATORS))
+    """The usual estimators with every bound."""
+    return _with_every_bound(USUAL)
 
 
 def compared(process: Domain) -> tuple[Method, ...]:

@@ -20,7 +20,7 @@ from tightrope.bounds import method as find_bound
 from tightrope.domains import Domain
 from tightrope.domains.from_environment import EnvironmentDomain, environment_digest
 from tightrope.domains.gym_episodes import horizon_of
-from tightrope.estimators import ESTIMATORS, is_model_based
+from tightrope.estimators import USUAL, is_model_based
 from tightrope.estimators import estimator as find_estimator
 from tightrope.evaluation.work import is_valid
 from tightrope.models import has_tabular
@@ -82,7 +82,7 @@ def _methods(estimators: tuple[str, ...], bounds: tuple[str, ...], domain: Domai
     """All estimators, or the named ones, each with the bounds that are valid for it."""
     few = Problem(domain.logs(2, rng=np.random.default_rng(0)), domain.candidate)
     # A continuous model takes its time: only when asked for.
-    every = [name for name in ESTIMATORS if has_tabular(few) or not is_model_based(name)]
+    every = [name for name in USUAL if has_tabular(few) or not is_model_based(name)]
     methods = []
     for name in estimators or every:
         chosen = find_estimator(name)
