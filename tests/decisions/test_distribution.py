@@ -125,7 +125,7 @@ def test_a_level_alone_has_two_exact_bounds_at_half_the_error_each():
 
 
 def test_replicates_are_whole_distributions(monkeypatch):
-    monkeypatch.setattr(module, "FEW", 0.0)
+    monkeypatch.setattr(module, "ENOUGH", dict.fromkeys(module.ENOUGH, 0.0))
     logs, size, seed = walks(40), 200, 11
     shape = tightrope.distribution(
         logs, WALKER.candidate, levels=[-12.0], quantiles=[0.3], shares=[0.2], n_resamples=size, seed=seed
@@ -160,13 +160,28 @@ def test_where_a_tail_is_thin_its_exact_bounds_stand_in():
     asked = {"levels": [-12.0], "shares": [0.05]}
     shape = tightrope.distribution(logs, WALKER.candidate, quantiles=[0.5], **asked, n_resamples=200)
     assert [tail.guarantee for tail in shape.tails] == ["exact", "approximate", "exact"]
-    assert [warning.code for warning in shape.warnings if warning.code == "thin-tail"] == ["thin-tail"]
+    texts = [warning.text for warning in shape.warnings if warning.code == "thin-tail"]
+    assert [text.split(" holds fewer than ")[0] for text in texts] == [
+        "the tail below a level",
+        "the tail of the lowest returns",
+        "an end of the band",
+    ]
     for name, given in asked.items():
         (own,) = tightrope.distribution(logs, WALKER.candidate, **{name: given}, points=0, strict=True).tails
         (here,) = [tail for tail in shape.tails if tail.kind == own.kind]
         assert (here.lower, here.upper) == (own.lower, own.upper)
     dropped = tightrope.distribution(replace(logs, n_dropped=1), WALKER.candidate, **asked, n_resamples=200)
     assert [(tail.lower, tail.upper) for tail in dropped.tails] == [(0.0, 1.0), logs.value_range]
+    assert dropped.lower == dropped.upper == ()  # nothing exact can be said, and nothing else is
+
+
+def test_a_band_with_a_thin_end_is_the_exact_one():
+    for n, exact in ((200, True), (4000, False)):
+        logs = walks(n)
+        shape = tightrope.distribution(logs, WALKER.candidate, n_resamples=200)
+        strict = tightrope.distribution(logs, WALKER.candidate, strict=True)
+        assert ((shape.lower, shape.upper) == (strict.lower, strict.upper)) == exact
+        assert any("an end of the band" in warning.text for warning in shape.warnings) == exact
 
 
 def test_how_many_episodes_tell_of_a_tail():

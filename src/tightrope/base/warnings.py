@@ -167,7 +167,8 @@ CODES: dict[str, Code] = {
     ),
     "thin-tail": Code(
         None,
-        "`tail`: fewer than 10 effective episodes lie in the tail that was asked about; its exact bounds stand in",
+        "`tail`: too few effective episodes lie in a tail that was asked about, or at an end of the band (10 for a "
+        "probability or a quantile, 50 for a mean of the lowest returns or a band); exact bounds stand in",
         "more logs, or a wider tail",
     ),
     "clustered": Code(

@@ -14,8 +14,8 @@ from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError, failing
 from tightrope.base.names import suggests_keywords
 from tightrope.base.problem import Problem
-from tightrope.base.warnings import caution, coded
-from tightrope.decisions.tails.bootstrap import bootstrap_tails
+from tightrope.base.warnings import Caution, caution, coded
+from tightrope.decisions.tails.bootstrap import ReplicatedTails, bootstrap_tails
 from tightrope.decisions.tails.exact import Points, exact_tails
 from tightrope.decisions.tails.outcomes import Outcomes, tail_mean
 from tightrope.decisions.tails.record import Distribution, Kind, Tail, check_share
@@ -26,7 +26,10 @@ from tightrope.functional.resampling import Seed
 
 MOST_STEPS = 500  # of the estimate and of an approximate band, in the record
 MOST_POINTS = 1000  # key points of an exact band
-FEW = 10.0  # effective episodes: a bootstrap of a tail with fewer resamples almost the same few
+# Effective episodes in a tail: a bootstrap of fewer resamples almost the same few, and errs two or three times as often
+# as it says. A single point needs fewer than a mean of the lowest returns, or than a band, whose ends are tails.
+ENOUGH = {"below": 10.0, "quantile": 10.0, "cvar": 50.0, "band": 50.0}
+END = 0.1  # share of the returns that is an end of the band
 
 Asked = dict[str, tuple[float, ...]]
 NOTHING: Asked = {"levels": (), "quantiles": (), "shares": ()}
@@ -95,7 +98,7 @@ def distribution(
         )
         if strict:
             return _together(shape, outcomes, ask, points, settings.seed)
-        return _by_bootstrap(shape, problem, ask, progress)
+        return _by_bootstrap(shape, problem, ask, points, progress)
 
 
 def _together(shape: Distribution, outcomes: Outcomes, ask: Asked, points: int, seed: int) -> Distribution:
@@ -111,7 +114,9 @@ def _together(shape: Distribution, outcomes: Outcomes, ask: Asked, points: int, 
     return replace(band, tails=tuple(tails))
 
 
-def _by_bootstrap(shape: Distribution, problem: Problem, ask: Asked, progress: Progress | None) -> Distribution:
+def _by_bootstrap(
+    shape: Distribution, problem: Problem, ask: Asked, points: int, progress: Progress | None
+) -> Distribution:
     """The record with bounds by bootstrap; where a tail is thin, with the exact bounds of that tail alone."""
     assert shape.n_resamples is not None
     outcomes = Outcomes.of(problem, exact=False)
@@ -123,23 +128,51 @@ def _by_bootstrap(shape: Distribution, problem: Problem, ask: Asked, progress: P
         seed=shape.seed,
         progress=progress,
     )
+    ends = (*bounds.levels, *bounds.quantiles, *bounds.means)
+    thin: dict[str, float] = {}
+    tails = []
+    for tail, (least, most) in zip(_estimates(outcomes, ask), ends, strict=True):
+        effective = _effective(outcomes, tail)
+        if effective < ENOUGH[tail.kind]:
+            tails.append(_stand_in(shape, problem, tail))
+            thin[tail.kind] = min(effective, thin.get(tail.kind, effective))
+        else:
+            tails.append(replace(tail, lower=least, upper=most, guarantee="approximate"))
+    rarest = min(_effective(outcomes, Tail("quantile", end, 0.0, 0.0, 0.0)) for end in (END, 1 - END))
+    if rarest < ENOUGH["band"]:
+        shape = _exact_band(shape, problem, points)
+        thin |= {"band": rarest} if points else {}
+    else:
+        shape = _resampled_band(shape, bounds)
+    warnings = tuple(_thin(kind, effective) for kind, effective in thin.items())
+    return replace(shape, tails=tuple(tails), warnings=(*shape.warnings, *warnings))
+
+
+def _resampled_band(shape: Distribution, bounds: ReplicatedTails) -> Distribution:
     before = np.append(0.0, bounds.heights[:-1])  # P(G < x) at each return
     lower = _thinned(bounds.values, np.maximum(bounds.heights - bounds.below, 0.0))
     upper = _thinned(bounds.values, np.minimum(before + bounds.above, 1.0))
-    shape = replace(shape, lower=_pairs(*lower), upper=_pairs(*upper))
-    ends = (*bounds.levels, *bounds.quantiles, *bounds.means)
-    tails, thin = [], FEW
-    for tail, (least, most) in zip(_estimates(outcomes, ask), ends, strict=True):
-        effective = _effective(outcomes, tail)
-        if effective < FEW:
-            tails.append(_stand_in(shape, problem, tail))
-            thin = min(thin, effective)
-        else:
-            tails.append(replace(tail, lower=least, upper=most, guarantee="approximate"))
-    if thin == FEW:
-        return replace(shape, tails=tuple(tails))
-    text = f"a tail holds fewer than {FEW:g} effective episodes ({thin:.2g}): its exact bounds stand in"
-    return replace(shape, tails=tuple(tails), warnings=(*shape.warnings, caution("thin-tail", text, effective=thin)))
+    return replace(shape, lower=_pairs(*lower), upper=_pairs(*upper))
+
+
+def _exact_band(shape: Distribution, problem: Problem, points: int) -> Distribution:
+    """The record with an exact band; without one where nothing exact can be said."""
+    try:
+        outcomes = Outcomes.of(problem, exact=True)
+        return _together(shape, outcomes, NOTHING, points, shape.seed) if points else shape
+    except BoundError:
+        return shape
+
+
+def _thin(kind: str, effective: float) -> Caution:
+    where = {
+        "below": "the tail below a level",
+        "quantile": "the tail beyond a quantile",
+        "cvar": "the tail of the lowest returns",
+        "band": "an end of the band",
+    }[kind]
+    text = f"{where} holds fewer than {ENOUGH[kind]:g} effective episodes ({effective:.2g}): exact bounds stand in"
+    return caution("thin-tail", text, effective=effective)
 
 
 def _effective(outcomes: Outcomes, tail: Tail) -> float:

@@ -37,9 +37,16 @@ TOPIC = Topic(
         Mutant(
             "a thin tail is resampled all the same",
             "_by_bootstrap",
-            "effective < FEW",
+            "effective < ENOUGH[tail.kind]",
             "effective < 0",
             "test_where_a_tail_is_thin_its_exact_bounds_stand_in",
+        ),
+        Mutant(
+            "a band with a thin end is resampled all the same",
+            "_by_bootstrap",
+            'rarest < ENOUGH["band"]',
+            "rarest < 0",
+            "test_a_band_with_a_thin_end_is_the_exact_one",
         ),
         Mutant(
             "the worst case of a band leaves out its floor",
