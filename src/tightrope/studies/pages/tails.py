@@ -25,8 +25,8 @@ def render(cells: Cells, means: Mapping[str, float]) -> str:
         "",
         *_table(cells, names, [f"exact {one}" for one in COLUMNS]),
         "",
-        "**Approximate** (exact bounds stand in where a tail holds fewer than 10 effective episodes, or 50 for CVaR and "
-        "for the ends of a band). Nominal is 5.",
+        "**Approximate** (exact bounds stand in where a tail holds fewer than 10 effective episodes, or 50 for CVaR "
+        "and for the ends of a band). Nominal is 5.",
         "",
         *_table(cells, names, [f"approximate {one}" for one in COLUMNS]),
         "",
