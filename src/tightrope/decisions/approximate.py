@@ -53,18 +53,18 @@ class Ends(NamedTuple):
         return self.low.less(other.high, other.low.estimate)
 
 
-FEWEST_TOGETHER, TOGETHER = 5 * FEWEST, 0.6
+FEWEST_TOGETHER = 5 * FEWEST
+TOGETHER: dict[About, float] = {"value": 0.2, "gain": 0.6}
 
 
 def share(n: int, about: About, count: int) -> float:
     """The share of the error rate that is used for so many bounds: from few episodes approximations err too often.
 
     Bounds that hold together lie further out in the tail than one alone, so they need more episodes to be near their
-    level: docs/decisions.md has the numbers.
+    level; values more than gains, whose skewness cancels in part: docs/decisions.md has the numbers.
     """
-    if n < FEWEST:
-        return OF_FEW[about].share
-    return TOGETHER if n < FEWEST_TOGETHER and count > 1 else 1.0
+    alone = OF_FEW[about].share if n < FEWEST else 1.0
+    return min(alone, TOGETHER[about]) if n < FEWEST_TOGETHER and count > 1 else alone
 
 
 def enough(count: int, n: int, settings: Settings) -> int:
