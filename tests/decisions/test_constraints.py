@@ -156,3 +156,12 @@ def test_a_range_that_is_none_is_refused(tmp_path):
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 2
     assert "--range must be COLUMN=LOW,HIGH, such as harm=0,1; got 'cured'" in result.output
+
+
+def test_progress_goes_over_all_demands_and_never_back():
+    shares, (logs, harms) = [], outcomes()
+    demands = {"cured": (logs, ">= 0.4"), "harm": (harms, "<= 0.2")}
+    tightrope.constrained(demands, CLINIC.candidate, n_resamples=200, progress=shares.append)
+    assert shares == sorted(shares)
+    assert {round(4 * share) / 4 for share in shares} >= {0.25, 0.5, 0.75, 1.0}
+    assert shares[-1] == 1.0

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import tightrope
 from tightrope import BoundError, DataError, Improvement, PolicyError, TabularPolicy
+from tightrope.base.progress import watched
 from tightrope.cli import NO_ANSWER, app
 from tightrope.decisions import improve as module
 from tightrope.decisions.improvement import proposals
@@ -219,3 +220,11 @@ def test_the_command_writes_nothing_where_nothing_was_found(tmp_path):
     wrong = run(tmp_path, seen(), "--baseline", "best")
     assert wrong.exit_code == 2
     assert "--baseline must be behavior or a number; got 'best'" in wrong.output
+
+
+def test_both_parts_of_the_work_say_how_far_they_are():
+    shares = {"proposing": [], "testing": []}
+    with watched(lambda name, share: shares.get(name, []).append(share)):
+        tightrope.improve(patients(300), n_resamples=200, progress=shares["testing"].append)
+    assert shares["proposing"][0] == 0.0
+    assert all(part == sorted(part) and part[-1] == 1.0 for part in shares.values())

@@ -29,7 +29,7 @@ from tightrope.cli.options import (
 )
 from tightrope.cli.policies import form, named_policy
 from tightrope.cli.reading import kept, load
-from tightrope.cli.shared import VERDICTS, errors
+from tightrope.cli.shared import VERDICTS, errors, progress_bar
 from tightrope.cli.terminal import say
 
 
@@ -90,9 +90,11 @@ def constrain(
             )
             for name, text in wanted.items()
         }  # fmt: skip
-        result = tightrope.constrained(
-            asked_of, candidate, strict=strict, confidence=confidence, n_resamples=n_resamples, seed=seed
-        )
+        with progress_bar("resampling") as progress:
+            result = tightrope.constrained(
+                asked_of, candidate,
+                strict=strict, confidence=confidence, n_resamples=n_resamples, seed=seed, progress=progress,
+            )  # fmt: skip
     say(result.to_json() if json else str(result))
     if candidate is not None and not json:
         say(f"Evaluated: {form(policy, epsilon, sigma, deterministic)}.")

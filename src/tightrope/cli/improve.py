@@ -25,7 +25,7 @@ from tightrope.cli.options import (
     SeedOption,
 )
 from tightrope.cli.reading import load
-from tightrope.cli.shared import NO_ANSWER, errors
+from tightrope.cli.shared import NO_ANSWER, errors, progress_bar
 from tightrope.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -66,14 +66,16 @@ def improve(
             logs, None, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy
         )
         say(f"read: {'; '.join(dataset.reading)}", err=True)
-        result = tightrope.improve(
-            dataset,
-            baseline=wanted,  # type: ignore[arg-type]  # "behavior", or a number
-            strict=strict,
-            confidence=confidence,
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        with progress_bar("testing") as progress:
+            result = tightrope.improve(
+                dataset,
+                baseline=wanted,  # type: ignore[arg-type]  # "behavior", or a number
+                strict=strict,
+                confidence=confidence,
+                n_resamples=n_resamples,
+                seed=seed,
+                progress=progress,
+            )
         if result.success:
             result.write(out)
     _show(result, out, json)

@@ -31,6 +31,7 @@ from tightrope.base.records import About, Bound, Side
 from tightrope.base.rounding import outward
 from tightrope.decisions.belief import believed
 from tightrope.evaluation.settings import Settings
+from tightrope.functional.engines import Progress
 from tightrope.functional.resampling import Seed
 
 Answer = Literal["yes", "no", "cannot tell"]
@@ -111,6 +112,7 @@ def constrained(
     confidence: float = 0.95,
     n_resamples: int = 2000,
     seed: Seed = 0,
+    progress: Progress | None = None,
 ) -> Constrained:
     """Whether a candidate meets all demands at once: enough of the good, not too much of the bad.
 
@@ -121,6 +123,7 @@ def constrained(
     - ``strict``: exact bounds only.
     - ``confidence``: between 0.5 and 1, of the answer as a whole, whatever the number of demands.
     - ``n_resamples``, ``seed``: as for ``lower_bound``.
+    - ``progress``: a function that is called with the share done, from 0 to 1.
 
     >>> import numpy as np, tightrope
     >>> from dataclasses import replace
@@ -137,16 +140,22 @@ def constrained(
     other = replace(settings, confidence=1 - (1 - settings.confidence) / len(named))
     results = []
     with failing():
-        for demand, data in named:
+        for place, (demand, data) in enumerate(named):
             check_size("reward", data.rewards, data.where)
             problem = Problem(data, policy)
             away: Side = "upper" if demand.side == "lower" else "lower"
-            bound = believed(problem, demand.side, demand.about, settings, strict=strict)
-            against = believed(problem, away, demand.about, other, strict=strict)
+            first, second = (_with_part(progress, 2 * place + k, 2 * len(named)) for k in range(2))
+            bound = believed(problem, demand.side, demand.about, replace(settings, progress=first), strict=strict)
+            against = believed(problem, away, demand.about, replace(other, progress=second), strict=strict)
             results.append(_answered(replace(demand, bound=bound, against=against)))
     answers = [demand.answer for demand in results]
     kind: Answer = "no" if "no" in answers else "yes" if set(answers) == {"yes"} else "cannot tell"
     return Constrained(kind, tuple(results), settings.confidence)
+
+
+def _with_part(progress: Progress | None, place: int, count: int) -> Progress | None:
+    """Progress of one of so many parts."""
+    return None if progress is None else lambda share: progress((place + share) / count)
 
 
 def _answered(demand: Demand) -> Demand:

@@ -27,6 +27,7 @@ from tightrope.decisions.improvement.proposals import FOLDS, Recipe, policies, p
 from tightrope.decisions.improvement.record import Improvement, Rows, policy_of
 from tightrope.decisions.improvement.tables import Coded, TableModel
 from tightrope.evaluation.settings import Settings
+from tightrope.functional.engines import Progress
 from tightrope.functional.resampling import Seed
 
 PROPOSING = 0.4  # share of the episodes that a policy is proposed on
@@ -45,6 +46,7 @@ def improve(
     confidence: float = 0.95,
     n_resamples: int = 2000,
     seed: Seed = 0,
+    progress: Progress | None = None,
 ) -> Improvement:
     """A policy that is better than the one that made the logs, with the given confidence; or none.
 
@@ -60,6 +62,7 @@ def improve(
     - ``confidence``: between 0.5 and 1; a policy that is no better is returned with probability at most the rest.
     - ``n_resamples``: bootstrap replicates of the test.
     - ``seed``: a whole number or a numpy Generator, of the split and of the test.
+    - ``progress``: a function that is called with the share of the test's resamples done, from 0 to 1.
 
     >>> import numpy as np, tightrope
     >>> from tightrope.domains import small
@@ -68,7 +71,7 @@ def improve(
     >>> print(result.bound)
     gain ≥ 0.00275446 with confidence 0.95 (exact; TDR, betting; estimate 0.014537)
     """
-    settings = Settings(confidence=confidence, n_resamples=n_resamples, seed=seed)
+    settings = Settings(confidence=confidence, n_resamples=n_resamples, seed=seed, progress=progress)
     _check(dataset, baseline)
     with failing():
         coded = Coded.of(dataset)

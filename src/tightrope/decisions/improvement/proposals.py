@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from tightrope.base.dataset import Array, BoolArray, IntArray
+from tightrope.base.progress import tell
 from tightrope.decisions.improvement.tables import Coded, TableModel
 
 FOLDS = 3
@@ -117,10 +118,12 @@ def promises(
 ) -> dict[Recipe, float]:
     """Of each recipe the lower bound that it promises: mean − spread · s, over episodes that it was not fitted to."""
     gains: dict[Recipe, list[Array]] = {recipe: [] for recipe in RECIPES}
-    for fold in folds:
+    for place, fold in enumerate(folds):
+        tell("proposing", place / len(folds))
         others = np.setdiff1d(np.arange(train.dataset.n_trajectories), fold)
         model, held = TableModel(train.take(others)), train.take(fold)
         for recipe, policy in policies(model):
             gains[recipe].append(values_of(policy, model, held) - reference(held))
+    tell("proposing", 1.0)
     pooled = {recipe: np.concatenate(parts) for recipe, parts in gains.items()}
     return {recipe: float(values.mean() - spread * values.std(ddof=1)) for recipe, values in pooled.items()}
