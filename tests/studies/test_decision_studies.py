@@ -9,7 +9,7 @@ import pytest
 
 from tightrope.domains import small
 from tightrope.evaluation.needed import Needed
-from tightrope.studies import comparing, planning
+from tightrope.studies import clustering, comparing, planning
 from tightrope.studies.pages.comparing import render as render_counts
 from tightrope.studies.pages.planning import render as render_plans
 
@@ -95,3 +95,13 @@ def test_the_section_counts_what_is_near_and_what_is_held():
     text = render_plans([result])
     assert "| clinic | TDR, percentile | 0.1 | 2 | 400 | 550 | 50 % | 50 % (1–99) | 700 | 50 % | 50 % (1–99) |" in text
     assert "| 50 % (1–99) | 100 % (" in text  # of the one unsettled pilot
+
+
+def test_strata_are_compared_on_the_same_logs():
+    bounds = [clustering.site_trial(("clinic", 40, number)) for number in range(2)]
+    assert all(one["is", "studentized", True] != one["is", "studentized", False] for one in bounds)
+    data = clustering.sites(small("clinic"), 40, np.random.default_rng(0))
+    assert np.bincount(data.strata).tolist() == [20, 20]
+    assert (data.returns[data.strata == 0] == 0).all()
+    text = clustering.render_sites({("clinic", 40): bounds})
+    assert "| clinic | 40 | 2 | " in text
