@@ -22,7 +22,7 @@ from tightrope.studies.pages.constraining import TITLE, render
 from tightrope.studies.pages.sections import write_section
 
 SIZES = (50, 200)
-TRIALS = {True: 200, False: 60}  # data sets a size, by exact or approximate bounds
+TRIALS = {True: 2000, False: 500}  # data sets a size, by exact or approximate bounds
 DELTA = 0.05
 CHANCES = {"harm": (0.05, 0.2), "relapse": (0.3, 0.1)}  # of each action, and independent of the cure
 SIDES: dict[str, Side] = {"cured": "lower", "harm": "upper", "relapse": "upper"}

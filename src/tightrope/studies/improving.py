@@ -24,7 +24,7 @@ from tightrope.studies.pages.sections import write_section
 
 CLOSE = 1e-9  # a gain that differs from zero by less is rounding
 GROUPS = 20
-TRIALS = {50: 200, 200: 100}  # data sets by size, exact tests
+TRIALS = {50: 1000, 200: 500}  # data sets by size, exact tests
 APPROXIMATE = {50: 100, 200: 50}
 
 
