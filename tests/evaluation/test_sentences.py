@@ -257,6 +257,7 @@ def agreements(data, result):
     yield text, "a declared horizon", None if not data.horizon_declared else False
     yield text, "are estimated", None if result.behavior_check is not None else False
     yield text, "fewer than 50 episodes", None if data.n_trajectories < 50 else False
+    yield text, "without a tabular model approximations", None if data.n_trajectories >= 50 else False
     yield text, "declared floor dominates", None if np.isfinite(low) else False
 
 

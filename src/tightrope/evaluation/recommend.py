@@ -51,6 +51,9 @@ class Rule:
 
 OF_VALUE = ("vacuous", "impossible-estimate")  # warnings about a bound's own number
 TETHERED = Part("tdr", "percentile")
+# Nothing takes the skewness out of values that no model explains, and a longer tether lets more of it in: on the
+# problem "probabilities only" the full level errs in 8 % of logs of 1,000 episodes.
+WITHOUT_MODEL = replace(TETHERED, share=0.6)
 TOGETHER = (replace(TETHERED, share=0.8), Part("wdr", "rehearsed", 0.1))
 # What a few episodes do not hold, resampling them cannot show; and a floor of the return protects against what is
 # missing of the candidate's value, not against what is missing of the behaviour policy's.
@@ -81,8 +84,7 @@ def rules(problem: Problem, overlap: Overlap, side: Side, about: About = "value"
         return [replace(rule, why=f"the {end} possible reward is not declared (reward_range)") for rule in weak]
     if n_independent(data) < FEWEST:
         return [Rule((OF_FEW[about],)), *weak]
-    tethered = [Rule((TETHERED,))]
-    return [Rule(TOGETHER), *tethered, *weak] if model else [*tethered, *weak]
+    return [Rule(TOGETHER), Rule((TETHERED,)), *weak] if model else [Rule((WITHOUT_MODEL,)), *weak]
 
 
 @dataclass(frozen=True)

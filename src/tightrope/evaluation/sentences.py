@@ -117,9 +117,9 @@ def advice(recommendation: Recommendation, exact: Bound | None) -> str:
         each = " and ".join(f"{pair(part)} at {part.confidence:.4g}" for part in parts)
         lines = [f"Use {value(bound)}, the better of {each}, which hold together."]
     elif bound.confidence < parts[0].confidence:
+        where = f"with fewer than {FEWEST} episodes" if bound.n_trajectories < FEWEST else "without a tabular model"
         lines.append(
-            f"It is computed at {parts[0].confidence:.4g}, since with fewer than {FEWEST} episodes approximations "
-            "err more often than they say."
+            f"It is computed at {parts[0].confidence:.4g}, since {where} approximations err more often than they say."
         )
     if recommendation.why:
         lines.append(f"It is no first choice: {recommendation.why}.")
