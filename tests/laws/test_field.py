@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,7 +47,7 @@ LAWS = {
     "order": lambda make, data: laws.law_order(make, data, np.random.default_rng(3).permutation(len(EPISODES))),
     "duplication": lambda make, data: laws.law_duplication(make, data),
     "batch": lambda make, data: laws.law_batch(make, data, np.array([REPEATS * 2, range(28)], float).reshape(2, 2, 14)),
-    "on policy": lambda make, data: laws.law_on_policy(make, data),
+    "on policy": lambda make, data: laws.law_on_policy(make, replace(data, behavior_log_probs=data.eval_log_probs)),
     "padding": law_padding,
     "shift": law_shift,
     "enumeration": None,  # below, on every small process

@@ -12,12 +12,15 @@ from tightrope.base.names import must_be_one_of
 from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, SequentialEstimator
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.importance import IS, PDIS
+from tightrope.estimators.mis import MIS
 from tightrope.estimators.model_based import MB
 from tightrope.estimators.tethered import TDR
 from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
-ESTIMATORS: dict[str, Callable[..., Estimator]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR)}
+ESTIMATORS: dict[str, Callable[..., Estimator]] = {
+    cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR, MIS)
+}
 USUAL = ("is", "pdis", "wis", "pdwis", "mb", "dr", "wdr", "tdr")
 
 
@@ -57,6 +60,7 @@ __all__ = [
     "ESTIMATORS",
     "IS",
     "MB",
+    "MIS",
     "PDIS",
     "PDWIS",
     "TDR",
