@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from tests.field import Entry, Question
+from tests.oracle import Episode
+
+
+def visits(episodes: Sequence[Episode], weights: Sequence[float], horizon: int) -> list[dict[int, float]]:
+    """d_t(s) of each time: the start's shares, carried on by the ratio of each step."""
+    weighted = [(w, e) for w, e in zip(weights, episodes, strict=True) if w > 0]
+    reached = [defaultdict(float) for _ in range(horizon + 1)]
+    for w, e in weighted:
+        reached[0][e.states[0]] += w / sum(w for w, _ in weighted)
+    for t in range(horizon):
+        for w, e in weighted:
+            if len(e.states) > t + 1:
+                here = sum(v for v, other in weighted if other.states[t : t + 1] == [e.states[t]])
+                share = reached[t][e.states[t]] * w / here
+                reached[t + 1][e.states[t + 1]] += share * e.candidate[t] / e.behavior[t]
+    return reached
 
 
 def slow(question: Question) -> float:
     """Σ_t γ^t Σ_s d_t(s) r_t(s), one state after the other."""
-    weighted = [(w, e) for w, e in zip(question.weights, question.episodes, strict=True) if w > 0]
-    reached = defaultdict(float)
-    for w, e in weighted:
-        reached[e.states[0]] += w / sum(w for w, _ in weighted)
+    weighted = list(zip(question.weights, question.episodes, strict=True))
     value = 0.0
-    for t in range(question.horizon):
-        following = defaultdict(float)
+    for t, reached in enumerate(visits(question.episodes, question.weights, question.horizon)):
         for state, share in reached.items():
             here = [(w, e) for w, e in weighted if len(e.states) > t and e.states[t] == state]
-            visits = sum(w for w, _ in here)
-            for w, e in here:
-                moved = share * w / visits * e.candidate[t] / e.behavior[t]
-                value += question.discount**t * moved * e.rewards[t]
-                if len(e.states) > t + 1:
-                    following[e.states[t + 1]] += moved
-        reached = following
+            earned = sum(w * e.candidate[t] / e.behavior[t] * e.rewards[t] for w, e in here)
+            value += question.discount**t * share * earned / sum(w for w, _ in here)
     return value
 
 

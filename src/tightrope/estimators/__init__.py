@@ -11,6 +11,7 @@ from tightrope.base.errors import TightropeError
 from tightrope.base.names import must_be_one_of
 from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, SequentialEstimator
 from tightrope.estimators.doubly_robust import DR, WDR
+from tightrope.estimators.drl import DRL
 from tightrope.estimators.importance import IS, PDIS
 from tightrope.estimators.mis import MIS
 from tightrope.estimators.model_based import MB
@@ -19,7 +20,7 @@ from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
 ESTIMATORS: dict[str, Callable[..., Estimator]] = {
-    cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR, MIS)
+    cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR, MIS, DRL)
 }
 USUAL = ("is", "pdis", "wis", "pdwis", "mb", "dr", "wdr", "tdr")
 
@@ -57,6 +58,7 @@ def is_model_based(name: str) -> bool:
 
 __all__ = [
     "DR",
+    "DRL",
     "ESTIMATORS",
     "IS",
     "MB",

@@ -4,7 +4,7 @@ from tests.mutants.planting import Mutant, Topic
 
 TOPIC = Topic(
     "Marginal ratios",
-    "test_field test_mis",
+    "test_field test_mis test_drl",
     (
         Mutant(
             "MIS forgets the discount",
@@ -47,6 +47,34 @@ TOPIC = Topic(
             "mass == 0.0",
             "mass < 0.0",
             "test_no_way_through_the_logs",
+        ),
+        Mutant(
+            "DRL corrects each fold by the visits of that fold",
+            "held_out_visits",
+            "fold != k",
+            "fold == k",
+            "test_field",
+        ),
+        Mutant(
+            "DRL corrects each fold by the visits of all logs",
+            "held_out_visits",
+            "(fold != k).astype(np.float64)",
+            "np.ones(len(fold))",
+            "test_field",
+        ),
+        Mutant(
+            "DRL weighs a step by the candidate's visits and not by its action",
+            "DRL.__call__",
+            "data.discounts[data.times] * visits * step_ratios",
+            "data.discounts[data.times] * visits",
+            "test_drl",
+        ),
+        Mutant(
+            "visit ratios are the candidate's shares, not divided by those of the logs",
+            "Places.visit_ratios",
+            "visits[:, 0] / weights.sum()",
+            "np.ones(len(visits))",
+            "test_drl",
         ),
     ),
 )
