@@ -10,6 +10,7 @@ from collections.abc import Callable
 from tightrope.base.errors import TightropeError
 from tightrope.base.names import must_be_one_of
 from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, SequentialEstimator
+from tightrope.estimators.dice import DICE
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.drl import DRL
 from tightrope.estimators.importance import IS, PDIS
@@ -20,7 +21,7 @@ from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
 ESTIMATORS: dict[str, Callable[..., Estimator]] = {
-    cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR, MIS, DRL)
+    cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR, MIS, DRL, DICE)
 }
 USUAL = ("is", "pdis", "wis", "pdwis", "mb", "dr", "wdr", "tdr")
 
@@ -57,6 +58,7 @@ def is_model_based(name: str) -> bool:
 
 
 __all__ = [
+    "DICE",
     "DR",
     "DRL",
     "ESTIMATORS",

@@ -4,7 +4,7 @@ from tests.mutants.planting import Mutant, Topic
 
 TOPIC = Topic(
     "Marginal ratios",
-    "test_field test_mis test_drl",
+    "test_field test_mis test_drl test_dice",
     (
         Mutant(
             "MIS forgets the discount",
@@ -75,6 +75,41 @@ TOPIC = Topic(
             "visits[:, 0] / weights.sum()",
             "np.ones(len(visits))",
             "test_drl",
+        ),
+        Mutant(
+            "DICE keeps an episode's own ratio instead of the regression on its state",
+            "LinearVisits._forwards",
+            "here * visits * step_ratios[moment.steps]",
+            "carried * step_ratios[moment.steps]",
+            "test_field",
+        ),
+        Mutant(
+            "DICE divides by the noise of directions that no weight is on",
+            "WEIGHTLESS",
+            "1e-12",
+            "0.0",
+            "test_dice",
+        ),
+        Mutant(
+            "DICE keeps features that depend on others",
+            "DEPENDENT",
+            "1e-10",
+            "0.0",
+            "test_dice",
+        ),
+        Mutant(
+            "the slope of DICE leaves out what the regression of values explains",
+            "LinearVisits._backwards",
+            "visits * (gain - ahead)",
+            "visits * gain",
+            "test_dice",
+        ),
+        Mutant(
+            "DICE averages over the episodes that have not ended",
+            "LinearVisits._forwards",
+            "value / block.sum(axis=1)",
+            "value / here.sum(axis=1)",
+            "test_field",
         ),
     ),
 )
