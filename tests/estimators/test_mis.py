@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 import tightrope
+from tests.field.dice import one_hot
+from tests.laws import laws
 from tests.laws.laws import logs, same
-from tests.laws.test_models import DATA, HORIZON, POLICY, REPEATS, STATES, candidate
+from tests.laws.test_models import DATA, HORIZON, MANY, POLICY, REPEATS, STATES, TABULAR, candidate, on
 from tests.oracle import Episode
 from tightrope import TabularPolicy
 from tightrope.base.errors import BoundError, DataError, NoOverlapError
 from tightrope.base.problem import Problem
 from tightrope.behaviors import TabularBehavior
 from tightrope.domains import small
-from tightrope.estimators import MB, MIS, PDIS
+from tightrope.estimators import DICE, DRL, MB, MIS, PDIS
 from tightrope.models import TabularModel
 
 N = DATA.n_trajectories
@@ -141,3 +143,8 @@ def test_bounds(method):
     low = tightrope.lower_bound(data, walker.candidate, **settings)
     high = tightrope.upper_bound(data, walker.candidate, **settings)
     assert low.value < low.estimate == high.estimate < high.value
+
+
+@pytest.mark.parametrize("estimator", [MIS(), DRL(TABULAR), DICE(one_hot)], ids=lambda estimator: estimator.name)
+def test_partition(estimator, monkeypatch):
+    laws.law_partition(on(estimator), MANY, monkeypatch)

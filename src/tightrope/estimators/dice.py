@@ -9,7 +9,7 @@ as 0. In words: w_{t+1} is the least-squares regression of w_t(S_t) ρ_t on the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,6 +28,7 @@ from tightrope.estimators.step_ratios import numbered_states, step_weighted
 StateFeatures = Callable[[npt.NDArray[Any]], Any]
 
 ROWS = 16  # replicates at a time, always as many: products of other shapes would round differently
+KEPT_ROWS = 8 * ROWS  # whose regressions are kept for the way back
 DEPENDENT = 1e-10  # a direction of the features counts as none if it is this much smaller than the largest
 WEIGHTLESS = 1e-12  # the same of its weighted square under a row of weights
 
@@ -100,12 +101,22 @@ class Moment(NamedTuple):
     basis: Array  # (m, k): features of the state, turned so that their mean squares are 1 and products 0
     earned: Array  # (m,): γ^t r_t
 
+    def among(self, weights: Array) -> Array:
+        """The weights of these episodes, (rows, m)."""
+        return weights if len(self.episodes) == weights.shape[1] else weights[:, self.episodes]
+
 
 class Solved(NamedTuple):
-    """The regression of one time under some rows of weights."""
+    """The regressions under some rows of weights, time by time, and their outcome."""
 
-    inverse: Array  # (rows, k, k): of the weighted squares of the features
-    visits: Array  # (rows, m): w_t(S_t)
+    inverses: list[Array]  # (rows, k, k): of the weighted squares of the features
+    coefficients: list[Array]  # (rows, k): α_t
+    values: Array  # (rows,): V̂
+
+    def part(self, rows: slice) -> Solved:
+        """Those of some rows."""
+        inverses, coefficients = [each[rows] for each in self.inverses], [each[rows] for each in self.coefficients]
+        return Solved(inverses, coefficients, self.values[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,22 +140,23 @@ class LinearVisits:
 
     def values(self, weights: Array, step_ratios: Array) -> Array:
         """V̂ under each row of weights, (rows,)."""
-        result = np.empty(len(weights))
-        for rows, block in _blocks(weights):
-            result[rows] = self._forwards(block, step_ratios)[0][: rows.stop - rows.start]
-        return result
+        return self._solved(_filled(weights), step_ratios).values[: len(weights)]
 
     def slopes(self, weights: Array, step_ratios: Array) -> Array:
         """∂V̂/∂w_i under each row of weights, (rows, n)."""
         result = np.empty(weights.shape)
-        for rows, block in _blocks(weights):
-            result[rows] = self._backwards(block, step_ratios)[0][: rows.stop - rows.start]
+        for first in range(0, len(weights), KEPT_ROWS):
+            filled = _filled(weights[first : first + KEPT_ROWS])
+            solved = self._solved(filled, step_ratios)
+            parts = [slice(start, start + ROWS) for start in range(0, len(filled), ROWS)]
+            slopes = [self._backwards(filled[part], solved.part(part), step_ratios)[0] for part in parts]
+            result[first : first + KEPT_ROWS] = np.concatenate(slopes)[: len(weights) - first]
         return result
 
     def ratio_slopes(self, weights: Array, step_ratios: Array) -> Array:
         """∂V̂/∂log ratio of every step, (N,)."""
-        ((_, block),) = _blocks(weights[None])
-        return self._backwards(block, step_ratios)[1]
+        filled = _filled(weights[None])
+        return self._backwards(filled, self._solved(filled, step_ratios), step_ratios)[1]
 
     def mass(self, step_ratios: Array) -> float:
         """How much of the candidate arrives at the end: what it would earn if only last steps did, 1 each."""
@@ -156,40 +168,52 @@ class LinearVisits:
         ends = LinearVisits(tuple(last), self.n_trajectories, self.n_steps)
         return float(ends.values(np.ones((1, self.n_trajectories)), step_ratios)[0])
 
-    def _forwards(self, block: Array, step_ratios: Array) -> tuple[Array, list[Solved]]:
-        """V̂ of each row, and the ratios of visits at each time."""
-        value, carried, solved = np.zeros(len(block)), block, []
-        for moment in self.moments:
-            here, basis = block[:, moment.episodes], moment.basis
-            inverse = _inverse(here, basis)
-            visits = _applied(inverse, carried @ basis) @ basis.T
-            solved.append(Solved(inverse, visits))
-            carried = here * visits * step_ratios[moment.steps]
-            value += (carried * moment.earned).sum(axis=1)
-            carried = np.ascontiguousarray(carried[:, moment.staying])
+    def _solved(self, weights: Array, step_ratios: Array) -> Solved:
+        """Forwards through time: sums over episodes by one product, then a small system for each row."""
+        inverses, coefficients, value = [], [], np.zeros(len(weights))
+        aim = _products(weights, self.moments[0].basis)
+        for moment, following in zip(self.moments, (*self.moments[1:], None), strict=True):
+            k = moment.basis.shape[1]
+            sums = _products(moment.among(weights), _columns(moment, following, step_ratios[moment.steps]))
+            squares, earned, moved = np.split(sums, [k * (k + 1) // 2, k * (k + 1) // 2 + k], axis=1)
+            inverses.append(_inverse(squares, k))
+            coefficients.append(_applied(inverses[-1], aim))
+            value += (coefficients[-1] * earned).sum(axis=1)
+            aim = _applied(moved.reshape(len(weights), -1, k), coefficients[-1])
         with np.errstate(invalid="ignore", divide="ignore"):  # no weight, no value
-            return value / block.sum(axis=1), solved
+            return Solved(inverses, coefficients, value / weights.sum(axis=1))
 
-    def _backwards(self, block: Array, step_ratios: Array) -> tuple[Array, Array]:
+    def _backwards(self, block: Array, solved: Solved, step_ratios: Array) -> tuple[Array, Array]:
         """∂V̂/∂w_i, (rows, n), and by the logarithm of each step's ratio in the first row, (N,).
 
         With v̂_t(s) = ψ(s)ᵀβ_t, the regression of ρ_t (r_t + γ v̂_{t+1}) on ψ, an episode's slope is v̂_0 − V̂ plus the
         sum of w_t (ρ_t (r_t + γ v̂_{t+1}) − v̂_t), divided by the weight total.
         """
-        value, solved = self._forwards(block, step_ratios)
-        slopes, by_ratio = np.zeros(block.shape), np.zeros(self.n_steps)
-        ahead = np.zeros((len(block), 0))
-        for moment, (inverse, visits) in zip(reversed(self.moments), reversed(solved), strict=True):
+        slopes, by_ratio, ahead = np.zeros(block.shape), np.zeros(self.n_steps), np.zeros((len(block), 0))
+        for t, moment in reversed(list(enumerate(self.moments))):
             gain = np.tile(moment.earned, (len(block), 1))
             gain[:, moment.staying] += ahead
             gain *= step_ratios[moment.steps]
-            here = block[:, moment.episodes]
-            ahead = _applied(inverse, (here * gain) @ moment.basis) @ moment.basis.T
+            here, visits = moment.among(block), solved.coefficients[t] @ moment.basis.T
+            ahead = _applied(solved.inverses[t], (here * gain) @ moment.basis) @ moment.basis.T
             slopes[:, moment.episodes] += visits * (gain - ahead)
             by_ratio[moment.steps] = (here * visits * gain)[0]
         with np.errstate(invalid="ignore", divide="ignore"):
             total = block.sum(axis=1, keepdims=True)
-            return (slopes + ahead - value[:, None]) / total, by_ratio / total[0]
+            return (slopes + ahead - solved.values[:, None]) / total, by_ratio / total[0]
+
+
+def _columns(moment: Moment, following: Moment | None, step_ratios: Array) -> Array:
+    """What is summed over the episodes of one time, (m, columns): b_i b_jᵀ for i ≤ j, ρ r b, and ρ b' bᵀ by rows."""
+    basis = moment.basis
+    rows, columns = np.triu_indices(basis.shape[1])
+    weighed = step_ratios[:, None] * basis
+    parts = [basis[:, rows] * basis[:, columns], weighed * moment.earned[:, None]]
+    if following is not None:
+        moved = np.zeros((len(basis), following.basis.shape[1], basis.shape[1]))
+        moved[moment.staying] = following.basis[:, :, None] * weighed[moment.staying, None, :]
+        parts.append(moved.reshape(len(basis), -1))
+    return np.hstack(parts)
 
 
 def _independent(features: Array) -> Array:
@@ -201,19 +225,21 @@ def _independent(features: Array) -> Array:
     return result
 
 
-def _blocks(weights: Array) -> Iterator[tuple[slice, Array]]:
-    """Weights by ROWS rows; the last ones are filled up with the last row."""
-    for first in range(0, len(weights), ROWS):
-        rows = slice(first, min(first + ROWS, len(weights)))
-        yield rows, weights[np.minimum(np.arange(first, first + ROWS), len(weights) - 1)]
+def _filled(weights: Array) -> Array:
+    """Weights with a multiple of ROWS rows; the last row fills up."""
+    return weights[np.minimum(np.arange(-(-len(weights) // ROWS) * ROWS), len(weights) - 1)]
 
 
-def _inverse(weights: Array, basis: Array) -> Array:
+def _products(weights: Array, columns: Array) -> Array:
+    """weights @ columns, ROWS rows at a time."""
+    return np.concatenate([weights[first : first + ROWS] @ columns for first in range(0, len(weights), ROWS)])
+
+
+def _inverse(sums: Array, k: int) -> Array:
     """The inverse of Σ_i w_i b_i b_iᵀ of each row, (rows, k, k), 0 in directions that no weight is on."""
-    k = basis.shape[1]
     rows, columns = np.triu_indices(k)
-    squares = np.empty((len(weights), k, k))
-    squares[:, rows, columns] = squares[:, columns, rows] = weights @ (basis[:, rows] * basis[:, columns])
+    squares = np.empty((len(sums), k, k))
+    squares[:, rows, columns] = squares[:, columns, rows] = sums
     lengths, axes = np.linalg.eigh(squares)
     sound = lengths > WEIGHTLESS * np.maximum(lengths[:, -1:], 0.0)
     shrunk = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=sound & (lengths > 0))

@@ -77,10 +77,10 @@ TOPIC = Topic(
             "test_drl",
         ),
         Mutant(
-            "DICE keeps an episode's own ratio instead of the regression on its state",
-            "LinearVisits._forwards",
-            "here * visits * step_ratios[moment.steps]",
-            "carried * step_ratios[moment.steps]",
+            "DICE carries its ratios on without the action's",
+            "estimators/dice.py:_columns",
+            "weighed[moment.staying, None, :]",
+            "basis[moment.staying, None, :]",
             "test_field",
         ),
         Mutant(
@@ -106,9 +106,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "DICE averages over the episodes that have not ended",
-            "LinearVisits._forwards",
-            "value / block.sum(axis=1)",
-            "value / here.sum(axis=1)",
+            "LinearVisits._solved",
+            "value / weights.sum(axis=1)",
+            "value / moment.among(weights).sum(axis=1)",
             "test_field",
         ),
     ),
