@@ -17,7 +17,7 @@ from tightrope import TabularPolicy
 from tightrope.base.errors import BoundError, DataError, NoOverlapError
 from tightrope.base.problem import Problem
 from tightrope.behaviors import TabularBehavior
-from tightrope.domains import small
+from tightrope.domains import situations, small
 from tightrope.estimators import DICE, DRL, MB, MIS, PDIS
 from tightrope.models import TabularModel
 
@@ -148,3 +148,21 @@ def test_bounds(method):
 @pytest.mark.parametrize("estimator", [MIS(), DRL(TABULAR), DICE(one_hot)], ids=lambda estimator: estimator.name)
 def test_partition(estimator, monkeypatch):
     laws.law_partition(on(estimator), MANY, monkeypatch)
+
+
+@pytest.mark.parametrize("estimator", ["mis", "drl", "dice"])
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_hidden_state_speaks_against_it(estimator, hidden):
+    """What the first of two decisions led to is not logged: the value is wrong, and the bound is not advised."""
+    problem = next(one for one in situations() if one.name == "wrong model, good overlap")
+    if not hidden:
+        before, after = (TabularPolicy([chances] * 3) for chances in ([0.6, 0.4], [0.4, 0.6]))
+        problem = replace(problem, observe=None, behavior=before, candidate=after)
+    data = problem.logs(2000, rng=np.random.default_rng(4))
+    settings = {"estimators": [estimator], "methods": ["studentized"], "n_resamples": 200}
+    result = tightrope.evaluate(data, problem.candidate, **settings)
+    (bound,) = result.bounds
+    assert (abs(bound.estimate - problem.true_value) > 0.3) == hidden
+    assert any("forgets what came before" in one.text for one in bound.warnings) == hidden
+    if hidden:
+        assert "model-contradicted" in result.advice

@@ -51,6 +51,11 @@ class Estimator(Protocol):
         return False
 
     @property
+    def trusts_states(self) -> bool:
+        """Whether it forgets what came before a state, so that it is wrong where the logged state hides something."""
+        return False
+
+    @property
     def model(self) -> str | Model | None:
         """The model that it rests on or corrects."""
         return None

@@ -52,6 +52,7 @@ class DICE(Estimator):
     """
 
     name: ClassVar[str] = "dice"
+    trusts_states: ClassVar[bool] = True
 
     features: StateFeatures | None = None  # of states; None: one for each numbered state, else 1 and the state
 

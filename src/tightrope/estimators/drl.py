@@ -37,6 +37,7 @@ class DRL(Estimator):
     """
 
     name: ClassVar[str] = "drl"
+    trusts_states: ClassVar[bool] = True
 
     model: str | Model = "auto"  # by name or as an object
     folds: int = 5  # of cross-fitting

@@ -48,6 +48,11 @@ class Gain(Estimator):
         return self.of.shares_weights
 
     @property
+    def trusts_states(self) -> bool:
+        """As the estimator does."""
+        return self.of.trusts_states
+
+    @property
     def model(self) -> str | Model | None:
         """The estimator's."""
         return self.of.model

@@ -36,6 +36,7 @@ class MIS(Estimator):
     """
 
     name: ClassVar[str] = "mis"
+    trusts_states: ClassVar[bool] = True
 
     def __call__(self, problem: Problem) -> ModelStatistic:
         """The statistic of the candidate's value."""

@@ -10,6 +10,7 @@ from tightrope.estimators import Estimator
 from tightrope.estimators.gain import fitted_model, possible_range
 from tightrope.evaluation.advice import spread_warning
 from tightrope.evaluation.case import Case, Drawn
+from tightrope.evaluation.model_check import REMEMBERS
 from tightrope.functional.resampling import scheme
 from tightrope.functional.statistic import standard_error
 from tightrope.models import SimulatedModel, has_tabular
@@ -25,6 +26,7 @@ def of_bootstrap(case: Case, estimator: Estimator, method: BootstrapBound, drawn
         *case.problem.dataset.notes,
         *_of_ratios(case, estimator),
         *_of_model(case, estimator),
+        *_of_states(case, estimator),
         *_of_jumps(case, estimator, method),
         *_of_simulation(drawn, standard_error(influence)),
         *spread_warning(
@@ -87,6 +89,20 @@ def _of_model(case: Case, estimator: Estimator) -> tuple[Caution, ...]:
         )
         return (caution("no-correction", text),)
     return ()
+
+
+def _of_states(case: Case, estimator: Estimator) -> tuple[Caution, ...]:
+    """Whether what follows a state depends on its past, which concerns who forgets that past and corrects nothing."""
+    if not (case.check_models and estimator.trusts_states and has_tabular(case.problem)):
+        return ()
+    memory = case.model_check("tabular" if estimator.model is None else estimator.model).memory
+    if memory is None or memory >= REMEMBERS:
+        return ()
+    text = (
+        f"what follows a logged state depends on what came before it (p = {memory:.1g}), and "
+        f"{estimator.name.upper()} forgets what came before: its value is of another process"
+    )
+    return (caution("model-contradicted", text, p=memory),)
 
 
 def _of_jumps(case: Case, estimator: Estimator, method: BootstrapBound) -> tuple[Caution, ...]:

@@ -111,5 +111,12 @@ TOPIC = Topic(
             "value / moment.among(weights).sum(axis=1)",
             "test_field",
         ),
+        Mutant(
+            "nothing speaks against who forgets a past that matters",
+            "_of_states",
+            "estimator.trusts_states",
+            "estimator.rests_on_model",
+            "test_a_hidden_state_speaks_against_it",
+        ),
     ),
 )
