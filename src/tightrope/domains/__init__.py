@@ -6,7 +6,9 @@ from tightrope.base.errors import TightropeError
 from tightrope.base.names import must_be_one_of
 from tightrope.domains.base import Domain, Process
 from tightrope.domains.cliff_world import CliffWorld
+from tightrope.domains.drawn_process import drawn_problem
 from tightrope.domains.episodes import mean_return, simulate
+from tightrope.domains.field import FIELD
 from tightrope.domains.finite import FiniteMDP
 from tightrope.domains.mountain_car import MountainCar
 from tightrope.domains.situations import situations
@@ -20,6 +22,7 @@ def _shifted() -> CliffWorld:
 
 DOMAINS: dict[str, Callable[[], Domain]] = {
     **SMALL,
+    **FIELD,
     "mountain-car": MountainCar,
     "cliff-world": CliffWorld,
     "cliff-world-shifted": _shifted,
@@ -35,6 +38,7 @@ def domain(name: str) -> Domain:
 
 __all__ = [
     "DOMAINS",
+    "FIELD",
     "SMALL",
     "CliffWorld",
     "Domain",
@@ -43,6 +47,7 @@ __all__ = [
     "Process",
     "SmallProblem",
     "domain",
+    "drawn_problem",
     "mean_return",
     "simulate",
     "situations",

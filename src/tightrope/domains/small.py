@@ -53,7 +53,8 @@ class SmallProblem:
         if self.observe is None:
             return data
         assert data.states is not None
-        return replace(data, states=np.array(self.observe)[data.states], final_states=None)
+        seen = np.array(self.observe)[data.states]
+        return replace(data, states=seen, final_states=None, behavior=self.behavior)
 
     def configuration(self) -> dict[str, Any]:
         """Every number; transitions as rows of (state, action, next state or end, probability, reward)."""

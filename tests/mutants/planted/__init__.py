@@ -6,6 +6,7 @@ from tests.mutants.planted import (
     comparing,
     data,
     decisions,
+    domains,
     engines,
     estimators,
     exact,
@@ -49,4 +50,5 @@ TOPICS: tuple[Topic, ...] = (
     face.TOPIC,
     comparing.TOPIC,
     decisions.TOPIC,
+    domains.TOPIC,
 )

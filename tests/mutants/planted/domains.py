@@ -1,0 +1,59 @@
+"""Domains: processes, policies and what they say about their overlap."""
+
+from tests.mutants.planting import Mutant, Topic
+
+TOPIC = Topic(
+    "Domains",
+    "test_field_domains test_domains",
+    (
+        Mutant(
+            "the largest ratio goes by ways that nobody can go",
+            "largest_ratio",
+            "np.where(possible, ahead, 0.0).max(axis=2)",
+            "ahead.max()",
+            "test_largest_ratios_by_hand",
+        ),
+        Mutant(
+            "the effective share is made from ratios of the candidate's own episodes",
+            "effective_share",
+            "candidate.table ** 2 / behavior.table",
+            "candidate.table ** 3 / behavior.table ** 2",
+            "test_overlap_agrees_with_enumeration",
+        ),
+        Mutant(
+            "logs of hidden states name a policy over states that nobody sees",
+            "SmallProblem.logs",
+            "replace(data, states=seen, final_states=None, behavior=self.behavior)",
+            "replace(data, states=seen, final_states=None)",
+            "test_what_is_hidden_is_not_logged_and_misleads_models",
+        ),
+        Mutant(
+            "the last column of the graph pays nothing on the way out",
+            "graph",
+            "1.0 if state % 2 else -1.0",
+            "0.0",
+            "test_values_by_hand",
+        ),
+        Mutant(
+            "ice slips backwards as well",
+            "lake",
+            "(-1, 0, 1)",
+            "(-1, 0, 2)",
+            "test_the_lake_is_gymnasiums",
+        ),
+        Mutant(
+            "the hidden part forgets at once",
+            "_with_hidden_part",
+            "(1 - CHANGES) * stays + CHANGES * stays[rank[state, action]]",
+            "np.full((values, values), 1 / values)",
+            "test_what_is_hidden_misleads_models_up_and_down",
+        ),
+        Mutant(
+            "the overlap of a drawn problem is measured as if all states were seen alike",
+            "_tilted",
+            "TabularPolicy(tilted(strength)[seen])",
+            "TabularPolicy(tilted(strength)[0 * seen])",
+            "test_a_drawn_problem_has_the_overlap_that_was_ordered",
+        ),
+    ),
+)
