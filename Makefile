@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 D3RLPY := .venv-d3rlpy
 
-.PHONY: demo test quick test-d3rlpy check browser mutants coverage reproduce bias bench fuzz docs pictures package clean
+.PHONY: demo test quick test-d3rlpy check browser mutants coverage field reproduce bias bench fuzz docs pictures package clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
@@ -55,6 +55,12 @@ coverage: $(VENV)/.dev
 	$(BIN)/python -m tightrope.studies.behavior_coverage --out docs/behavior.md
 	$(BIN)/python -m tightrope.studies.comparing --out docs/decisions.md
 	$(BIN)/python -m tightrope.studies.planning --out docs/decisions.md
+
+# The map of who wins where, and the error rates of the estimators that are not usual.
+field: $(VENV)/.dev
+	$(BIN)/python -m tightrope.studies.field_map --out docs/field.md
+	$(BIN)/python docs/field_map_picture.py
+	$(BIN)/python -m tightrope.studies.field --out docs/field.md
 
 reproduce: $(VENV)/.dev
 	$(BIN)/tightrope reproduce all --out docs/reproduction --page docs/reproduction.md

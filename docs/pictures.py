@@ -1,7 +1,7 @@
 """Make every picture of the documentation, or those that are named.
 
 - pictures that are drawn: ``house``, ``hero``, ``tree``, ``trust``, ``tether``,
-  ``rehearsal``, ``tails`` and ``improve``, each by a script of its own;
+  ``rehearsal``, ``tails``, ``improve`` and ``field-map``, each by a script of its own;
 - figures that the examples of a page save: the name of the page, such as ``health``;
 - photographs of the report (``report``), of a notebook's output (``notebook``) and of
   the pages of decisions (``compare``, ``plan``), in Chromium.
@@ -35,6 +35,7 @@ DRAWN = {
     "rehearsal": "rehearsal_picture.py",
     "tails": "tails_picture.py",
     "improve": "improve_picture.py",
+    "field-map": "field_map_picture.py",
 }
 WIDE, SCALE, COLORS, FRAME = 860, 1.5, 200, "#cdd2d9"
 NOTEBOOK = """<!doctype html><meta charset="utf-8"><style>

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tightrope.base.errors import TightropeError
-from tightrope.domains import SMALL, FiniteMDP, small
+from tightrope.domains import SMALL, FiniteMDP, domain, small
+from tightrope.studies.counts import return_distribution
 
 
 def slow_value(mdp, table, state, t):
@@ -50,6 +51,21 @@ def test_simulation_agrees_with_the_value_and_the_ranges(name):
     products = np.multiply.reduceat(ratio, data.offsets[:-1])
     assert products.max() <= problem.max_ratio * (1 + 1e-9)
     assert products.mean() == pytest.approx(1, abs=4 * products.std() / 200)
+
+
+@pytest.mark.parametrize("name", ["bonus", "clinic", "model-win", "graph"])
+def test_the_spread_agrees_with_all_returns(name):
+    """Every return and its probability, enumerated; discounted ones too."""
+    problem = domain(name)
+    values, probs = return_distribution(problem)
+    variance = probs @ values**2 - (probs @ values) ** 2
+    assert problem.mdp.spread(problem.candidate) == pytest.approx(np.sqrt(variance), abs=1e-6)
+
+
+def test_the_spread_by_hand():
+    """1, then 1 more with probability 1/2: a variance of 1/4, discounted by γ²."""
+    mdp = FiniteMDP(np.array([[[0.5, 0.5]]]), np.ones((1, 1, 2)), np.ones(1), horizon=2, discount=0.8)
+    assert mdp.spread(small("clinic").candidate.__class__([[1.0]])) == pytest.approx(0.4, abs=1e-12)
 
 
 def test_one_seed_gives_the_same_logs():

@@ -72,6 +72,19 @@ class FiniteMDP:
             ahead[:n_states] = np.einsum("sa,sa->s", probs, action_values)
         return float(self.start_probs @ ahead[:n_states])
 
+    def spread(self, policy: DiscretePolicy) -> float:
+        """The standard deviation of the policy's return, exactly, by backward induction over its first two moments."""
+        n_states = len(self.start_probs)
+        mean, square = np.zeros(n_states + 1), np.zeros(n_states + 1)
+        for t in reversed(range(self.horizon)):
+            probs = policy.probs(np.arange(n_states), np.full(n_states, t))
+            chances = probs[:, :, None] * self.transition_probs
+            squares = self.rewards**2 + 2 * self.rewards * self.discount * mean + self.discount**2 * square
+            square[:n_states] = (chances * squares).sum(axis=(1, 2))
+            mean[:n_states] = (chances * (self.rewards + self.discount * mean)).sum(axis=(1, 2))
+        variance = float(self.start_probs @ square[:-1] - (self.start_probs @ mean[:-1]) ** 2)
+        return float(np.sqrt(max(0.0, variance)))
+
     def simulate(
         self,
         behavior: TabularPolicy,

@@ -1,10 +1,10 @@
-"""Domains: processes, policies and what they say about their overlap."""
+"""Domains and the studies on them: processes, what they say about their overlap, who wins where."""
 
 from tests.mutants.planting import Mutant, Topic
 
 TOPIC = Topic(
-    "Domains",
-    "test_field_domains test_domains",
+    "Domains and the map of the field",
+    "test_field_domains test_domains test_field_studies",
     (
         Mutant(
             "the largest ratio goes by ways that nobody can go",
@@ -54,6 +54,41 @@ TOPIC = Topic(
             "TabularPolicy(tilted(strength)[seen])",
             "TabularPolicy(tilted(strength)[0 * seen])",
             "test_a_drawn_problem_has_the_overlap_that_was_ordered",
+        ),
+        Mutant(
+            "the spread of a return forgets what chance adds later",
+            "FiniteMDP.spread",
+            "self.rewards ** 2 + 2 * self.rewards * self.discount * mean + self.discount ** 2 * square",
+            "self.rewards ** 2 + 2 * self.rewards * self.discount * mean + self.discount ** 2 * mean ** 2",
+            "test_the_spread_by_hand",
+        ),
+        Mutant(
+            "the winner of a cell is reported on the data that chose it",
+            "studies/pages/field_map.py:cell",
+            "~chooses",
+            "chooses",
+            "test_one_half_chooses_and_the_other_reports",
+        ),
+        Mutant(
+            "whoever errs too often may win a cell",
+            "studies/pages/field_map.py:cell",
+            "[one for one in tallies if not one.counted(chooses).over]",
+            "list(tallies)",
+            "test_what_errs_too_often_cannot_win",
+        ),
+        Mutant(
+            "a missing bound is left out of the mean distance",
+            "_tally",
+            "np.fmax(values, one.span[0])",
+            "np.fmax(values, truth)",
+            "test_a_missing_bound_is_the_lowest_possible_and_a_missing_estimate_the_worst",
+        ),
+        Mutant(
+            "distances of upper bounds have the sign of lower ones",
+            "studies/pages/field.py:_cell",
+            "1 if line.side == 'lower' else -1",
+            "1",
+            "test_rates_and_distances_by_hand",
         ),
     ),
 )
