@@ -123,7 +123,7 @@ def draw(found: list[Tile]) -> str:
             y = TOP + down * (deep + GAP)
             some = [one for one in found if one.state == state and one.n == n]
             body += _panel(some, f"{_words(state)}, {n} episodes", x, y, not across)
-    height = TOP + len(states) * (deep + GAP) + 44
+    height = TOP + len(states) * (deep + GAP) + 60
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"'
@@ -220,9 +220,11 @@ def _foot(height: float) -> Iterator[str]:
         " standard deviations of the return) and how often",
         "it is wrong, both on logs that had no part in the choice; last, the estimator"
         " whose estimate comes nearest.",
+        "The processes have six states and three actions: where all of the state is"
+        " logged, a table learns them soon. Yours may be larger.",
     )
     for place, line in enumerate(lines):
-        yield _text("", MARGIN, height - 40 + 19 * place, line)
+        yield _text("", MARGIN, height - 56 + 19 * place, line)
 
 
 def _text(kind: str, x: float, y: float, words: str) -> str:

@@ -65,6 +65,16 @@ def test_what_errs_too_often_cannot_win():
     assert "none" in nobody.line()
 
 
+def test_what_errs_too_often_in_one_problem_cannot_win():
+    """5 % in all: a fifth of one problem's data sets, none of the three others'."""
+    bad = sample(mb_t=lambda trial: (1.1 if trial % 5 == 0 else 0.9, 1.0), is_t=lambda trial: (0.0, 1.0))
+    good = sample(mb_t=lambda trial: (0.9, 1.0), is_t=lambda trial: (0.0, 1.0))
+    assert cell(PLACE, 40, [good] * 4).winner == "mb/t"
+    assert cell(PLACE, 40, [bad, good, good, good]).winner == "is/t"
+    (mb, _), chooses = tallied(40, [bad, good, good, good])
+    assert not mb.counted(chooses).over
+
+
 def test_a_winner_that_errs_on_fresh_data_is_bold():
     one = sample(mb_t=lambda trial: (0.9 if first(trial) else 1.5, 1.0))
     won = cell(PLACE, 40, [one])

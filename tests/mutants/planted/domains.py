@@ -72,9 +72,16 @@ TOPIC = Topic(
         Mutant(
             "whoever errs too often may win a cell",
             "studies/pages/field_map.py:cell",
-            "[one for one in tallies if not one.counted(chooses).over]",
+            "[one for one in tallies if one.holds(chooses)]",
             "list(tallies)",
             "test_what_errs_too_often_cannot_win",
+        ),
+        Mutant(
+            "errors in one problem are made up for by the others",
+            "Tally.holds",
+            "[where, *(where & (self.problem == one) for one in np.unique(self.problem))]",
+            "[where]",
+            "test_what_errs_too_often_in_one_problem_cannot_win",
         ),
         Mutant(
             "a missing bound is left out of the mean distance",
