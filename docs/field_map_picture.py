@@ -220,8 +220,8 @@ def _foot(height: float) -> Iterator[str]:
         " standard deviations of the return) and how often",
         "it is wrong, both on logs that had no part in the choice; last, the estimator"
         " whose estimate comes nearest.",
-        "The processes have six states and three actions: where all of the state is"
-        " logged, a table learns them soon. Yours may be larger.",
+        "The processes are small (six states, three actions): where all is logged, a"
+        " table learns them soon.",
     )
     for place, line in enumerate(lines):
         yield _text("", MARGIN, height - 56 + 19 * place, line)

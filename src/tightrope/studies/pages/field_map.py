@@ -176,8 +176,9 @@ def _design(seeds: Sequence[int], trials: int, resamples: int) -> str:
     reported = (trials - (trials + 1) // 2) * len(seeds)
     return (
         f"Each cell: {len(seeds)} processes of six states and three actions, drawn to order (`drawn_problem`, seeds "
-        f"{seeds[0]} to {seeds[-1]}), {trials} data sets each, 95 % lower bounds, B = {resamples}. *Overlap* is what one logged episode is worth "
-        "of the candidate's at the last step (`evaluate` prints the effective number of episodes: divide it by n). "
+        f"{seeds[0]} to {seeds[-1]}), {trials} data sets each, 95 % lower bounds, B = {resamples}. *Overlap* is what "
+        "one logged episode is worth of the candidate's at the last step (`evaluate` prints the effective number of "
+        "episodes: divide it by n). "
         "*A part hidden*: actions change something that the log does not show, for better in half of the processes "
         "and for worse in the others, so every model is wrong. **Best bound**: the pair with the smallest mean "
         "distance from bound to truth among those whose error rate is not above 5 % beyond noise (Clopper–Pearson), in "
