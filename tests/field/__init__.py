@@ -39,6 +39,7 @@ class Entry:
     golden: float  # its value of ``GOLDEN_EPISODES`` in tests/laws/test_field.py, worked by hand in a comment
     settings: Mapping[str, Any] = field(default_factory=dict)  # with which it goes through the laws
     reward_range: tuple[float, float] | None = None  # declared, where it needs one
+    logged_policy: bool = False  # whether it does without the candidate itself, so that law 6 can give it the loggers'
     exempt: Mapping[str, str] = field(default_factory=dict)  # the laws that it cannot obey, each with the reason
 
 

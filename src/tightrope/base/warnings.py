@@ -165,6 +165,11 @@ CODES: dict[str, Code] = {
         "`robust`: pairs that the candidate may take were never logged; they count as the worst possible",
         "logs that try them",
     ),
+    "clipped-mass": Code(
+        None,
+        "`bottou`: how much of its margin is sampling noise, and how much the weight that clipping leaves out",
+        "noise: more logs; clipped weight: a larger `largest`, or logs nearer to the candidate",
+    ),
     "thin-tail": Code(
         None,
         "`tail`: fewer than 10 effective episodes lie in the tail that was asked about; its exact bounds stand in",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from tightrope.base.errors import TightropeError
 from tightrope.base.names import must_be_one_of
 from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, SequentialEstimator
+from tightrope.estimators.clipped import Clipped, Shrunk
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.importance import IS, PDIS
 from tightrope.estimators.model_based import MB
@@ -17,7 +18,13 @@ from tightrope.estimators.tethered import TDR
 from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
-ESTIMATORS: dict[str, Callable[..., Estimator]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR)}
+ESTIMATORS: dict[str, Callable[..., Estimator]] = {
+    cls.name: cls
+    for cls in (
+        *(IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR),
+        *(Clipped, Shrunk),
+    )
+}
 USUAL = ("is", "pdis", "wis", "pdwis", "mb", "dr", "wdr", "tdr")
 
 
@@ -64,9 +71,11 @@ __all__ = [
     "WDR",
     "WIS",
     "Anchor",
+    "Clipped",
     "Estimator",
     "IndependentEstimator",
     "SequentialEstimator",
+    "Shrunk",
     "estimator",
     "is_model_based",
 ]
