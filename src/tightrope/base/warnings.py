@@ -87,6 +87,12 @@ CODES: dict[str, Code] = {
         "a few episodes pull towards the unsafe side; resampling errs more often than nominal",
         "`is` with `studentized` or `betting`",
     ),
+    "chosen": Code(
+        "resampling",
+        "`slope`, `opera`: the estimator is chosen, or blended, by the logs that it is bounded with; replicates choose "
+        "anew, but none shows a bias that the choice accepts",
+        "an estimator that is fixed beforehand, or a choice on other logs",
+    ),
     # -- against the model ---------------------------------------------------------------------------------------
     "model-contradicted": Code(
         "model",

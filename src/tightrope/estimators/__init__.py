@@ -10,6 +10,7 @@ from collections.abc import Callable
 from tightrope.base.errors import TightropeError
 from tightrope.base.names import must_be_one_of
 from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, SequentialEstimator
+from tightrope.estimators.choosing import Opera, Slope
 from tightrope.estimators.clipped import Clipped, Shrunk
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.importance import IS, PDIS
@@ -22,7 +23,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     cls.name: cls
     for cls in (
         *(IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR),
-        *(Clipped, Shrunk),
+        *(Clipped, Shrunk, Slope, Opera),
     )
 }
 USUAL = ("is", "pdis", "wis", "pdwis", "mb", "dr", "wdr", "tdr")
@@ -74,8 +75,10 @@ __all__ = [
     "Clipped",
     "Estimator",
     "IndependentEstimator",
+    "Opera",
     "SequentialEstimator",
     "Shrunk",
+    "Slope",
     "estimator",
     "is_model_based",
 ]

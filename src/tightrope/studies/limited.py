@@ -53,8 +53,8 @@ def trial(name: str, n: int, seed: int) -> Mapping[str, float]:
                     bound = sample.origin + sample.sign * max(0.0, method.lower(sample, delta=DELTA, seed=seed))
                     result[f"{label}/{method.name}/{about}/{side}"] = min(max(bound, low), high)
         for label, bottou in (("two parts", Bottou()), ("two parts, by episode", Bottou(per_decision=False))):
-            made = bottou.bound(question, confidence=1 - DELTA, side=side, seed=seed, about="value")
-            result[f"{label}/bottou/value/{side}"] = made.value
+            end = bottou.bound(question, confidence=1 - DELTA, side=side, seed=seed, about="value")
+            result[f"{label}/bottou/value/{side}"] = end.value
     return result
 
 

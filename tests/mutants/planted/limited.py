@@ -4,7 +4,7 @@ from tests.mutants.planting import Mutant, Topic
 
 TOPIC = Topic(
     "Limited ratios, and choosing among estimators",
-    "test_clipped test_bottou test_field",
+    "test_clipped test_bottou test_choosing test_field",
     (
         Mutant(
             "ratios are clipped from below instead of from above",
@@ -82,6 +82,62 @@ TOPIC = Topic(
             "problem.behavior is not None",
             "False",
             "test_refusals",
+        ),
+        Mutant(
+            "SLOPE compares each interval with the first alone",
+            "Slope.places",
+            "np.maximum.accumulate(low, axis=1) <= np.minimum.accumulate(high, axis=1)",
+            "np.maximum(low, low[:, :1]) <= np.minimum(high, high[:, :1])",
+            "test_lepskis_choice_by_hand",
+        ),
+        Mutant(
+            "SLOPE chooses once, by the logs themselves, and keeps the choice in every replicate",
+            "Slope.picked",
+            "self.places(values, slopes, weights)",
+            "np.repeat(self.places(values[:1], slopes[:1], weights[:1]), len(values))",
+            "test_the_choice_is_made_anew_under_every_row",
+        ),
+        Mutant(
+            "an undefined member can be chosen",
+            "Slope.places",
+            "meets & defined",
+            "meets",
+            "test_lepskis_choice_by_hand",
+        ),
+        Mutant(
+            "OPERA keeps the first row's shares in every replicate",
+            "Opera.picked",
+            "self.shares(slopes, weights)",
+            "np.repeat(self.shares(slopes[:1], weights[:1]), len(values), axis=0)",
+            "test_the_choice_is_made_anew_under_every_row",
+        ),
+        Mutant(
+            "OPERA weighs members by their errors instead of the inverse",
+            "Opera.shares",
+            "np.linalg.solve(scaled, np.ones((len(scaled), k, 1)))[:, :, 0]",
+            "scaled.sum(axis=2)",
+            "test_shares_by_hand test_no_other_blend_has_less_variance",
+        ),
+        Mutant(
+            "standard errors of members hang on the scale of the weights",
+            "covariances",
+            "weights * (weights.sum(axis=1, keepdims=True) / max(n - 1, 1))",
+            "weights * (n / max(n - 1, 1))",
+            "test_covariances_do_not_hang_on_the_scale_of_weights",
+        ),
+        Mutant(
+            "nobody is told that the choice was made on the same data",
+            "_of_choice",
+            "not estimator.chooses",
+            "True",
+            "test_a_bound_says_that_the_choice_is_on_the_same_data",
+        ),
+        Mutant(
+            "an estimator that may choose a model alone does not say that it rests on it",
+            "_Among.rests_on_model",
+            "any(member.rests_on_model for member in self.members)",
+            "all(member.rests_on_model for member in self.members)",
+            "test_traits_are_those_of_the_members",
         ),
     ),
 )
