@@ -58,6 +58,20 @@ def test_slopes_under_weights_are_derivatives():
         same(slopes[0, :, i], change, 1e-4)
 
 
+@pytest.mark.parametrize(
+    "chosen", [Slope(("pdis", "wis", "mb"), width=0.1), Opera(("pdis", "pdwis", "mb")), Opera(("wis", "pdwis", "wdr"))]
+)
+def test_influences_are_derivatives_of_what_is_picked(chosen):
+    """By a small change of each weight: OPERA's shares change too."""
+    statistic = chosen(walker(15))
+    weights, step = np.array([1.0, 0.5, 2.0, 1.0, 3.0] * 3), 1e-5
+    slopes = statistic.model.influences(weights[None])[0]
+    for i in range(15):
+        change = step * (np.arange(15) == i)
+        same(slopes[i], float(statistic(weights + change) - statistic(weights - change)) / (2 * step), 1e-4)
+    assert abs(weights @ slopes) < 1e-5 * np.abs(slopes).max()
+
+
 def test_covariances_do_not_hang_on_the_scale_of_weights():
     rng = np.random.default_rng(0)
     slopes, weights = rng.normal(size=(1, 3, 7)), rng.exponential(size=(1, 7))
@@ -206,8 +220,14 @@ def test_refusals(cls):
         cls(choices=("pdis",))
     with pytest.raises(TightropeError, match="two estimators at least, as a tuple; got 'pdis'"):
         cls(choices="pdis")
-    with pytest.raises(BoundError, match=rf"{cls.name} compares standard errors, and slope has none"):
-        tightrope.estimate(walker().dataset, walker().policy, estimator=cls(choices=("pdis", Slope(("is", "wis")))))
+
+
+@BOTH
+def test_a_member_without_standard_errors_is_refused(cls):
+    """WDR with a model per resample: nobody knows its derivative."""
+    rigid = WDR(fit="refit")
+    with pytest.raises(BoundError, match=rf"{cls.name} compares standard errors, and wdr has none on these logs"):
+        tightrope.estimate(walker().dataset, walker().policy, estimator=cls(choices=("pdis", rigid)))
 
 
 @pytest.mark.parametrize("width", [0, -1, np.nan, "wide"])

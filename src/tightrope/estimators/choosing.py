@@ -29,7 +29,9 @@ from tightrope.models import Model, SmoothModel
 
 PLAIN: dict[str, Callable[[], Estimator]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, Clipped, Shrunk)}
 MODELLED: dict[str, Callable[..., Estimator]] = {cls.name: cls for cls in (MB, DR, WDR)}
-RIDGE = 1e-6  # of the mean variance, added to each: members that move alike leave a matrix that has no inverse
+BEND = 1e-4  # by which share weights move to see how slopes change
+RIDGE = 1e-6  # of each variance, added to it: members that move alike leave a matrix that has no inverse
+LEAST = 1e-9  # of the largest standard error: what a member has at least
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,10 @@ class _Among(Estimator):
         """The value under each row, (rows,), from members' values (rows, k) and their slopes (rows, k, n)."""
         raise NotImplementedError
 
+    def picked_slopes(self, among: Among, weights: Array) -> Array:
+        """Its derivative by each weight, (rows, n)."""
+        raise NotImplementedError
+
     def __call__(self, problem: Problem) -> ModelStatistic:
         """The statistic of the candidate's value, with the choice in it."""
         return ModelStatistic(Among(self, tuple(member(problem) for member in self.members)))
@@ -98,7 +104,7 @@ class _Among(Estimator):
 
 @dataclass(frozen=True, eq=False)
 class Among:
-    """Members under any weights, and what is plain of them."""
+    """Members under any weights, and what is made of them."""
 
     estimator: _Among
     statistics: tuple[FittedStatistic, ...]
@@ -113,11 +119,25 @@ class Among:
         parts = [self.estimator.picked(*self.parts(rows), rows) for rows in self._blocks(weights)]
         return np.concatenate(parts) if parts else np.zeros(0)
 
+    def influences(self, weights: Array) -> Array:
+        """∂value/∂w_i under each row, (rows, n)."""
+        parts = [self.estimator.picked_slopes(self, rows) for rows in self._blocks(weights)]
+        return np.concatenate(parts) if parts else np.zeros(weights.shape)
+
     def parts(self, weights: Array) -> tuple[Array, Array]:
         """Each member's value, (rows, k), and ∂value/∂w_i, (rows, k, n)."""
-        values = np.stack([statistic(weights) for statistic in self.statistics], axis=1)
-        slopes = np.stack([self._slopes(place, weights) for place in range(len(self.statistics))], axis=1)
-        return values, slopes
+        return np.stack([statistic(weights) for statistic in self.statistics], axis=1), self.slopes(weights)
+
+    def slopes(self, weights: Array) -> Array:
+        """∂value/∂w_i of each member, (rows, k, n)."""
+        return np.stack([self._slopes(place, weights) for place in range(len(self.statistics))], axis=1)
+
+    def bends(self, weights: Array, changes: Array) -> Array:
+        """How slopes change along weights · (1 + changes), (rows, k, n), by a central difference."""
+        step = BEND / np.maximum(np.abs(changes).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        up, down = (self.slopes(weights * (1.0 + sign * step * changes)) for sign in (1.0, -1.0))
+        result: Array = (up - down) / (2.0 * step[:, :, None])
+        return result
 
     def _slopes(self, place: int, weights: Array) -> Array:
         statistic = self.statistics[place]
@@ -130,7 +150,7 @@ class Among:
         member = self.estimator.members[place]
         raise BoundError(
             f"{self.estimator.name} compares standard errors, and {member.name} has none on these logs; leave it out "
-            "of choices, or give it a model whose derivative is known (tabular, linear)"
+            'of choices, or give it a tabular model, and fit="cross" if it has that setting'
         )
 
     def _blocks(self, weights: Array) -> Iterator[Array]:
@@ -178,6 +198,12 @@ class Slope(_Among):
         result: Array = np.take_along_axis(values, places[:, None], axis=1)[:, 0]
         return result
 
+    def picked_slopes(self, among: Among, weights: Array) -> Array:
+        """The chosen member's: a choice stays as it is under a small change of weights."""
+        values, slopes = among.parts(weights)
+        places = self.places(values, slopes, weights)
+        return slopes[np.arange(len(weights)), places]
+
     def places(self, values: Array, slopes: Array, weights: Array) -> IntArray:
         """Which member is chosen under each row, (rows,)."""
         errors = np.sqrt(np.einsum("rkk->rk", covariances(slopes, weights)))
@@ -210,13 +236,34 @@ class Opera(_Among):
         result: Array = np.einsum("rk,rk->r", values, self.shares(slopes, weights))
         return result
 
+    def picked_slopes(self, among: Among, weights: Array) -> Array:
+        """Σ α s, and what the shares do: −z ∂M/∂w α with z = M⁻¹(V̂_k − V̂), where M has the slopes in it."""
+        values, slopes = among.parts(weights)
+        shares, n = self.shares(slopes, weights), weights.shape[1]
+        apart = values - np.einsum("rk,rk->r", values, shares)[:, None]
+        pulls = self._solved(slopes, weights, apart)
+        ours, theirs = (np.einsum("rk,rkn->rn", one, slopes) for one in (shares, pulls))
+        both, total = ours * theirs, weights.sum(axis=1, keepdims=True)
+        bent = np.einsum("rk,rkn->rn", shares, among.bends(weights, theirs))
+        bent += np.einsum("rk,rkn->rn", pulls, among.bends(weights, ours))
+        moved = ((weights * both).sum(axis=1, keepdims=True) + total * (both + bent)) / max(n - 1, 1)
+        result: Array = ours - moved
+        return result
+
     def shares(self, slopes: Array, weights: Array) -> Array:
         """α under each row, (rows, k)."""
-        errors = covariances(slopes, weights)
-        k = errors.shape[1]
-        size = np.einsum("rkk->r", errors)[:, None, None] / k
-        known = np.isfinite(errors).all(axis=(1, 2)) & (size[:, 0, 0] > 0)
-        scaled = np.where(known[:, None, None], errors / np.where(size > 0, size, 1.0), 0.0) + RIDGE * np.eye(k)
-        raw = np.linalg.solve(scaled, np.ones((len(scaled), k, 1)))[:, :, 0]
+        raw = self._solved(slopes, weights, np.ones(slopes.shape[:2]))
         result: Array = raw / raw.sum(axis=1, keepdims=True)
+        return result
+
+    def _solved(self, slopes: Array, weights: Array, right: Array) -> Array:
+        """M⁻¹ times the right-hand side of each row, (rows, k), through correlations; M is 1 where it is undefined."""
+        errors = covariances(slopes, weights)
+        known = np.isfinite(errors).all(axis=(1, 2), keepdims=True)
+        errors = np.where(known, errors, 0.0)
+        sizes = np.sqrt(np.einsum("rkk->rk", errors))
+        largest = sizes.max(axis=1, keepdims=True)
+        sizes = np.where(largest > 0, np.maximum(sizes, LEAST * largest), 1.0)
+        alike = errors / (sizes[:, :, None] * sizes[:, None, :]) + RIDGE * np.eye(errors.shape[1])
+        result: Array = np.linalg.solve(alike, (right / sizes)[:, :, None])[:, :, 0] / sizes
         return result

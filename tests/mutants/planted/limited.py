@@ -114,9 +114,16 @@ TOPIC = Topic(
         Mutant(
             "OPERA weighs members by their errors instead of the inverse",
             "Opera.shares",
-            "np.linalg.solve(scaled, np.ones((len(scaled), k, 1)))[:, :, 0]",
-            "scaled.sum(axis=2)",
+            "self._solved(slopes, weights, np.ones(slopes.shape[:2]))",
+            "np.einsum('rkk->rk', covariances(slopes, weights))",
             "test_shares_by_hand test_no_other_blend_has_less_variance",
+        ),
+        Mutant(
+            "OPERA's derivative takes its shares for fixed",
+            "Opera.picked_slopes",
+            "ours - moved",
+            "ours",
+            "test_influences_are_derivatives_of_what_is_picked",
         ),
         Mutant(
             "standard errors of members hang on the scale of the weights",
