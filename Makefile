@@ -55,6 +55,8 @@ coverage: $(VENV)/.dev
 	$(BIN)/python -m tightrope.studies.behavior_coverage --out docs/behavior.md
 	$(BIN)/python -m tightrope.studies.comparing --out docs/decisions.md
 	$(BIN)/python -m tightrope.studies.planning --out docs/decisions.md
+	$(BIN)/python -m tightrope.studies.limited --out docs/field.md
+	$(BIN)/python -m tightrope.studies.choosing --out docs/field.md
 
 reproduce: $(VENV)/.dev
 	$(BIN)/tightrope reproduce all --out docs/reproduction --page docs/reproduction.md

@@ -126,16 +126,33 @@ def test_episodes_that_were_cut_off_by_hand(anchor, expected):
 @BOTH
 def test_the_end_to_count_from_must_be_declared(cls):
     bare = logs(random_episodes(8, 6, seed=1), horizon=6)
-    with pytest.raises(BoundError, match=rf"{cls.name} counts from the lowest possible reward.*--reward-range"):
-        tightrope.estimate(bare, estimator=cls())
+    for method in ("percentile", "betting"):
+        with pytest.raises(BoundError, match=rf"{cls.name} counts from the lowest possible reward.*--reward-range"):
+            tightrope.lower_bound(bare, estimator=cls(), method=method)
     half = logs(random_episodes(8, 6, seed=1), horizon=6, reward_range=(-5.0, np.inf))
     assert np.isfinite(tightrope.lower_bound(half, estimator=cls(), method="betting").value)
     with pytest.raises(BoundError, match="highest possible reward"):
         tightrope.upper_bound(half, estimator=cls(), method="betting")
     with pytest.raises(BoundError, match="both ends of the reward_range"):
         tightrope.lower_bound(half, estimator=cls(), method="hoeffding")
-    above = logs(random_episodes(8, 6, seed=1), horizon=6, reward_range=(-np.inf, 6.0))
-    assert np.isfinite(tightrope.estimate(above, estimator=cls()))  # from the end there is
+
+
+@BOTH
+def test_the_estimate_that_is_shown_counts_from_nowhere(cls):
+    """As in books, the same for both sides, between the two that bounds count; bounds never use it."""
+    problem = small("walker")
+    data = problem.logs(60, rng=np.random.default_rng(0))
+    shown = tightrope.estimate(data, problem.candidate, estimator=cls())
+    bare = replace(data, reward_range=None, return_range=None)
+    assert tightrope.estimate(bare, problem.candidate, estimator=cls()) == pytest.approx(shown)
+    log_ratios, rewards = Problem(data, problem.candidate).ratios.log(0, 60), data.pad(data.rewards, 0, 60)
+    by_hand = (cls().limited(log_ratios, np.sqrt(60)) * rewards) @ data.discounts
+    assert cls().textbook(data)(Problem(data, problem.candidate)).estimate == pytest.approx(by_hand.mean())
+    again = cls().textbook(data).anchored("high")
+    assert again == cls(anchor="high")
+    exact = cls().textbook(data).trajectory_values(Problem(data, problem.candidate), max_ratio=None)
+    counted = cls().trajectory_values(Problem(data, problem.candidate), max_ratio=None)
+    np.testing.assert_array_equal(exact.values, counted.values)
 
 
 @BOTH

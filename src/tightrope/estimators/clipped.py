@@ -47,6 +47,7 @@ class _Limited(IndependentEstimator):
 
     largest: float | None = None  # what a limited ratio can be at most; None: √n
     anchor: Anchor = "low"  # the end of the range to count from; bounds choose it themselves
+    normalize: bool = True  # whether to count from there; bounds always do
 
     def __post_init__(self) -> None:
         if self.largest is not None and not (is_number(self.largest) and self.largest > 0):
@@ -58,12 +59,11 @@ class _Limited(IndependentEstimator):
 
     def anchored(self, anchor: Anchor) -> Self:
         """Count from the floor ("low") or from the ceiling ("high")."""
-        return replace(self, anchor=anchor)
+        return replace(self, anchor=anchor, normalize=True)
 
     def textbook(self, dataset: TrajectoryDataset) -> Self:
-        """Counted from the floor, or from the ceiling where only that is declared."""
-        low, high = dataset.step_range or (-np.inf, np.inf)
-        return self.anchored("high" if np.isinf(low) and np.isfinite(high) else "low")
+        """Rewards as they are, counted from nowhere: on no safe side, but one for both."""
+        return replace(self, anchor="low", normalize=False)
 
     def __call__(self, problem: Problem) -> SumStatistic | ModelStatistic:
         """The statistic of the candidate's value; ``largest`` is fixed by all episodes, whatever their weights."""
@@ -72,7 +72,7 @@ class _Limited(IndependentEstimator):
                 f"{self.name} needs the true behaviour probabilities, by which its ratios are at most as large as they "
                 "should be; with an estimate of them use pdwis or wdr"
             )
-        return self._weighing(problem.dataset).statistic(problem)
+        return self._weighing(problem.dataset, counted=self.normalize).statistic(problem)
 
     def trajectory_values(self, problem: Problem, *, max_ratio: float | None) -> TrajectoryValues:
         """Independent values ≥ 0 whose mean is at most the value's distance from the end that they are counted from.
@@ -97,9 +97,9 @@ class _Limited(IndependentEstimator):
     def _largest(self, data: TrajectoryDataset) -> float:
         return float(np.sqrt(data.n_trajectories)) if self.largest is None else float(self.largest)
 
-    def _weighing(self, data: TrajectoryDataset) -> LimitedWeighing:
-        """Σ_t γ^t ρ'_t (r_t − a), absorbing steps included."""
-        low, high = data.step_range or (-np.inf, np.inf)
+    def _weighing(self, data: TrajectoryDataset, *, counted: bool = True) -> LimitedWeighing:
+        """Σ_t γ^t ρ'_t (r_t − a), absorbing steps included; a = 0 where rewards are not counted from an end."""
+        low, high = (data.step_range or (-np.inf, np.inf)) if counted else (0.0, 0.0)
         end = low if self.anchor == "low" else high
         if not np.isfinite(end):
             place = "lowest" if self.anchor == "low" else "highest"
