@@ -61,6 +61,8 @@ field: $(VENV)/.dev
 	$(BIN)/python -m tightrope.studies.field_map --out docs/field.md
 	$(BIN)/python docs/field_map_picture.py
 	$(BIN)/python -m tightrope.studies.field --out docs/field.md
+	$(BIN)/python -m tightrope.studies.limited --out docs/field.md
+	$(BIN)/python -m tightrope.studies.choosing --out docs/field.md
 
 reproduce: $(VENV)/.dev
 	$(BIN)/tightrope reproduce all --out docs/reproduction --page docs/reproduction.md

@@ -89,7 +89,7 @@ def tiles(text: str) -> list[Tile]:
     found = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) != 10 or not cells[1].isdigit():
+        if len(cells) != 10 or not (cells[1].isdigit() and cells[3].isdigit()):
             continue
         state, steps, overlap, n, pair, errors, distance, _, estimate, _ = cells
         rate = re.search(r"[\d.]+", errors)

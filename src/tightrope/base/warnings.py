@@ -87,6 +87,12 @@ CODES: dict[str, Code] = {
         "a few episodes pull towards the unsafe side; resampling errs more often than nominal",
         "`is` with `studentized` or `betting`",
     ),
+    "chosen": Code(
+        "resampling",
+        "`slope`, `opera`: the estimator is chosen, or blended, by the logs that it is bounded with; replicates choose "
+        "anew, but none shows a bias that the choice accepts",
+        "an estimator that is fixed beforehand, or a choice on other logs",
+    ),
     # -- against the model ---------------------------------------------------------------------------------------
     "model-contradicted": Code(
         "model",
@@ -164,6 +170,11 @@ CODES: dict[str, Code] = {
         None,
         "`robust`: pairs that the candidate may take were never logged; they count as the worst possible",
         "logs that try them",
+    ),
+    "clipped-mass": Code(
+        None,
+        "`bottou`: how much of its margin is sampling noise, and how much the weight that clipping leaves out",
+        "noise: more logs; clipped weight: a larger `largest`, or logs nearer to the candidate",
     ),
     "thin-tail": Code(
         None,

@@ -11,6 +11,7 @@ from tightrope.bounds.base import BootstrapBound, ExactBound, Method, ProcessBou
 from tightrope.bounds.exact.anderson import Anderson
 from tightrope.bounds.exact.betting import Betting
 from tightrope.bounds.exact.betting_mixture import BettingMixture
+from tightrope.bounds.exact.bottou import Bottou
 from tightrope.bounds.exact.cut import CUT
 from tightrope.bounds.exact.empirical_bernstein import EmpiricalBernstein
 from tightrope.bounds.exact.hoeffding import Hoeffding
@@ -40,7 +41,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-PROCESS_METHODS: dict[str, ProcessBound] = {bound.name: bound for bound in (Robust(), Rehearsed())}
+PROCESS_METHODS: dict[str, ProcessBound] = {bound.name: bound for bound in (Robust(), Rehearsed(), Bottou())}
 
 
 def method(chosen: str | Method) -> Method:
@@ -65,6 +66,7 @@ __all__ = [
     "Betting",
     "BettingMixture",
     "BootstrapBound",
+    "Bottou",
     "EmpiricalBernstein",
     "ExactBound",
     "Hoeffding",

@@ -67,7 +67,7 @@ def check_settings(
     if chosen and bounds and not any(is_valid(one, bound) for one in chosen for bound in bounds):
         raise BoundError(
             f"no bound of {', '.join(methods or ())} is valid for {', '.join(estimators or ())}: exact bounds need one "
-            "independent value per episode (is, pdis, tdr), robust needs mb, rehearsed needs wdr"
+            "independent value per episode (is, pdis, tdr), robust needs mb, rehearsed needs wdr, bottou needs clipped"
         )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from tightrope.base.errors import TightropeError
 from tightrope.base.names import must_be_one_of
 from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, SequentialEstimator
+from tightrope.estimators.choosing import Opera, Slope
+from tightrope.estimators.clipped import Clipped, Shrunk
 from tightrope.estimators.dice import DICE
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.drl import DRL
@@ -21,7 +23,7 @@ from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
 ESTIMATORS: dict[str, Callable[..., Estimator]] = {
-    cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR, MIS, DRL, DICE)
+    cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR, MIS, DRL, DICE, Clipped, Shrunk, Slope, Opera)
 }
 USUAL = ("is", "pdis", "wis", "pdwis", "mb", "dr", "wdr", "tdr")
 
@@ -72,9 +74,13 @@ __all__ = [
     "WDR",
     "WIS",
     "Anchor",
+    "Clipped",
     "Estimator",
     "IndependentEstimator",
+    "Opera",
     "SequentialEstimator",
+    "Shrunk",
+    "Slope",
     "estimator",
     "is_model_based",
 ]

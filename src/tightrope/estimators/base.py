@@ -80,6 +80,11 @@ class Estimator(Protocol):
         """Whether ratios correct its model."""
         return self.model is not None and self.uses_ratios
 
+    @property
+    def chooses(self) -> bool:
+        """Whether it chooses among others by the same logs, so that what it chose was not fixed beforehand."""
+        return False
+
     def preference(self, dataset: TrajectoryDataset) -> int:
         """Its place in the fixed order in which advice goes through estimators, the lowest first."""
         return LAST

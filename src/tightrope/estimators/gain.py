@@ -67,6 +67,21 @@ class Gain(Estimator):
         """The estimator's."""
         return self.of.without_model
 
+    @property
+    def rests_on_model(self) -> bool:
+        """As the estimator does."""
+        return self.of.rests_on_model
+
+    @property
+    def corrects_model(self) -> bool:
+        """As the estimator does."""
+        return self.of.corrects_model
+
+    @property
+    def chooses(self) -> bool:
+        """As the estimator does."""
+        return self.of.chooses
+
     def preference(self, dataset: TrajectoryDataset) -> int:
         """The estimator's."""
         return self.of.preference(dataset)

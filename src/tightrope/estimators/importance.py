@@ -90,25 +90,11 @@ class _Mean(IndependentEstimator):
                 f"--{_option(missing)})"
             )
         sign = 1.0 if self.anchor == "low" else -1.0
-        weighing = self._seen(data, self.weighing(data, end))
+        weighing = as_seen(data, self.weighing(data, end))
         parts = [sign * weighing.weighted(ratios, start, stop) for start, stop in data.chunks()]
         values = np.maximum(np.concatenate(parts), 0.0)  # rounding alone can dip below zero
         ceiling, missing = self._ceiling(ratios, max_ratio)
         return TrajectoryValues(values, end * self._total(data), sign, ceiling, missing)
-
-    def _seen(self, data: TrajectoryDataset, weighing: Weighing) -> Weighing:
-        """Let what was cut off count as the end of the range that values are counted from: exact bounds stay exact.
-
-        Whatever followed could only have moved the value away from that end, whyever the logger stopped.
-        """
-        if not data.any_cut:
-            return weighing
-
-        def values(start: int, stop: int) -> Array:
-            unknown = data.unknown_steps(start, stop)[:, weighing.times]
-            return np.where(unknown, 0.0, weighing.values(start, stop))
-
-        return replace(weighing, values=values)
 
     def _ceiling(self, ratios: Ratios, max_ratio: float | None) -> tuple[float | None, str]:
         if max_ratio is None:
@@ -188,6 +174,21 @@ class PDIS(_Mean):
 
     def _total(self, dataset: TrajectoryDataset) -> float:
         return float(dataset.discounts.sum())
+
+
+def as_seen(data: TrajectoryDataset, weighing: Weighing) -> Weighing:
+    """Let what was cut off count as the end of the range that values are counted from: exact bounds stay exact.
+
+    Whatever followed could only have moved the value away from that end, whyever the logger stopped.
+    """
+    if not data.any_cut:
+        return weighing
+
+    def values(start: int, stop: int) -> Array:
+        unknown = data.unknown_steps(start, stop)[:, weighing.times]
+        return np.where(unknown, 0.0, weighing.values(start, stop))
+
+    return replace(weighing, values=values)
 
 
 def missing_range(data: TrajectoryDataset, anchor: Anchor) -> str:

@@ -28,6 +28,7 @@ def of_bootstrap(case: Case, estimator: Estimator, method: BootstrapBound, drawn
         *_of_model(case, estimator),
         *_of_states(case, estimator),
         *_of_jumps(case, estimator, method),
+        *_of_choice(estimator),
         *_of_simulation(drawn, standard_error(influence)),
         *spread_warning(
             influence, drawn.replicates.estimate, case.side, settings.confidence, second_order=second_order
@@ -118,6 +119,18 @@ def _of_jumps(case: Case, estimator: Estimator, method: BootstrapBound) -> tuple
         "err up to twice as often as percentile"
     )
     return (caution("sharp", text),)
+
+
+def _of_choice(estimator: Estimator) -> tuple[Caution, ...]:
+    """What is chosen by the logs it is bounded with was not fixed beforehand."""
+    if not estimator.chooses:
+        return ()
+    text = (
+        f"{estimator.name.upper()} chooses among estimators by these very logs. Every replicate chooses anew, which "
+        "shows how the choice varies, not what bias it accepts: error rates lie above the nominal one. A bound of the "
+        "chosen estimator, as if it had been fixed beforehand, would be void"
+    )
+    return (caution("chosen", text),)
 
 
 def _of_simulation(drawn: Drawn, error: float) -> list[Caution]:

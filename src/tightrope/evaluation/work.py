@@ -14,7 +14,7 @@ from tightrope.base.records import Bound
 from tightrope.base.warnings import coded
 from tightrope.bounds import Method
 from tightrope.bounds.base import BootstrapBound, ExactBound, ProcessBound, is_exact, learns
-from tightrope.estimators import ESTIMATORS, Estimator
+from tightrope.estimators import ESTIMATORS, USUAL, Estimator
 from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
 from tightrope.estimators.clustered import sequence_by_cluster, values_by_cluster
 from tightrope.estimators.gain import possible_range, subject
@@ -156,7 +156,7 @@ def check_exact(problem: Problem, estimator: Estimator, method: ExactBound) -> N
             f"(behavior={behavior.name!r}) nothing is. Log them, or use a bootstrap method"
         )
     if not isinstance(estimator, IndependentEstimator):
-        independent = ", ".join(name for name, make in ESTIMATORS.items() if isinstance(make(), IndependentEstimator))
+        independent = ", ".join(name for name in USUAL if isinstance(ESTIMATORS[name](), IndependentEstimator))
         raise BoundError(
             f"{method.name} needs one independent value per episode; {estimator.name} is no mean of such values "
             "(it divides by a sum over episodes or fits a model), so the pair has no guarantee. Use "

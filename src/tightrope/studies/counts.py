@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tightrope.base.dataset import Array
+from tightrope.base.dataset import Array, BoolArray
 from tightrope.domains import SmallProblem
 from tightrope.io.write import write_text
 from tightrope.studies.summary import clopper_pearson
@@ -27,7 +27,7 @@ def counted(folder: Path, cell: str, trials: int, trial: Callable[[int], Mapping
     return {name: np.array(values) for name, values in json.loads(path.read_text(encoding="utf-8")).items()}
 
 
-def rate(wrong: Array) -> str:
+def rate(wrong: Array | BoolArray) -> str:
     """How often something was wrong, in percent, with the exact 95 % interval."""
     low, high = clopper_pearson(int(wrong.sum()), len(wrong))
     return f"{100 * wrong.mean():.1f} ({100 * low:.1f}–{100 * high:.1f})"

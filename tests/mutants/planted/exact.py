@@ -169,14 +169,14 @@ TOPIC = Topic(
         ),
         Mutant(
             "exact bounds take what was cut off to have earned 0",
-            "_Mean._seen",
+            "as_seen",
             "not data.any_cut",
             "True",
             "test_exact_bounds_hold_however_logs_were_cut",
         ),
         Mutant(
             "what was cut off counts as the far end of the range",
-            "_Mean._seen",
+            "as_seen",
             "np.where(unknown, 0.0, weighing.values(start, stop))",
             "np.where(unknown, np.abs(weighing.values(start, stop)), weighing.values(start, stop))",
             "test_exact_bounds_hold_however_logs_were_cut",
