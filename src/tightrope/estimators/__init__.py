@@ -11,13 +11,16 @@ from tightrope.base.errors import TightropeError
 from tightrope.base.names import must_be_one_of
 from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, SequentialEstimator
 from tightrope.estimators.doubly_robust import DR, WDR
+from tightrope.estimators.fitted_q import FQE
 from tightrope.estimators.importance import IS, PDIS
 from tightrope.estimators.model_based import MB
 from tightrope.estimators.tethered import TDR
 from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
-ESTIMATORS: dict[str, Callable[..., Estimator]] = {cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR)}
+ESTIMATORS: dict[str, Callable[..., Estimator]] = {
+    cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR, FQE)
+}
 USUAL = ("is", "pdis", "wis", "pdwis", "mb", "dr", "wdr", "tdr")
 
 
@@ -55,6 +58,7 @@ def is_model_based(name: str) -> bool:
 __all__ = [
     "DR",
     "ESTIMATORS",
+    "FQE",
     "IS",
     "MB",
     "PDIS",
