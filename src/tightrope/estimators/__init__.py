@@ -13,13 +13,14 @@ from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, S
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.fitted_q import FQE
 from tightrope.estimators.importance import IS, PDIS
+from tightrope.estimators.magic import MAGIC
 from tightrope.estimators.model_based import MB
 from tightrope.estimators.tethered import TDR
 from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
 ESTIMATORS: dict[str, Callable[..., Estimator]] = {
-    cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR, FQE)
+    cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR, FQE, MAGIC)
 }
 USUAL = ("is", "pdis", "wis", "pdwis", "mb", "dr", "wdr", "tdr")
 
@@ -60,6 +61,7 @@ __all__ = [
     "ESTIMATORS",
     "FQE",
     "IS",
+    "MAGIC",
     "MB",
     "PDIS",
     "PDWIS",

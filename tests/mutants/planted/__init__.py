@@ -2,6 +2,7 @@
 
 from tests.mutants.planted import (
     behaviors,
+    blends,
     bounds,
     comparing,
     data,
@@ -30,6 +31,7 @@ TOPICS: tuple[Topic, ...] = (
     data.TOPIC,
     estimators.TOPIC,
     gains.TOPIC,
+    blends.TOPIC,
     weights.TOPIC,
     engines.TOPIC,
     bounds.TOPIC,
