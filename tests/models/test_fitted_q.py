@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
 import tightrope
 from tests.laws.test_models import DATA, FEW, POLICY, STATES
@@ -131,6 +134,10 @@ def plain_features(s, a):
 
 def curved(s, a):
     return np.column_stack([np.ones(len(s)), s, s**2 / 7.0, 1000.0 + a, a * s])
+
+
+def crossed(s, a):
+    return np.column_stack([np.ones(len(s)), s, s**2 / 7.0, a, a * s])
 
 
 TURNING = SoftmaxPolicy(lambda s, t: np.stack([0.4 * t, 0.5 - 0.3 * s], axis=1))  # changes with time
@@ -344,3 +351,91 @@ def test_entries_keep_what_is_not_zero():
     np.testing.assert_array_equal(kept.pick(matrices), [[1.0, 2.0, 3.0, 4.0]])
     np.testing.assert_array_equal(kept.fill(kept.pick(matrices), 3), matrices)
     np.testing.assert_array_equal(kept.slopes(np.arange(9.0).reshape(1, 3, 3)), [[0.0, 1.0 + 3.0, 4.0, 8.0]])
+
+
+# -- regressors ----------------------------------------------------------------------------------------------------
+
+
+def test_a_linear_regressor_is_the_linear_sums():
+    """Every step's next state is logged, so that both learn from the same steps."""
+    data, weights = walks(18, 5, seed=4), rows_of(18)[[0, -2]]
+    for policy in (UP, TURNING):
+        problem = Problem(data, policy)
+        sums = FittedQ(features=crossed).prepare(problem, anchor="low")
+        fits = FittedQ(features=crossed, regressor=LinearRegression(fit_intercept=False)).prepare(problem, anchor="low")
+        np.testing.assert_allclose(fits.values(weights), sums.values(weights), rtol=1e-8)
+        for one, two in zip(fits.control_variates(weights[1]), sums.control_variates(weights[1]), strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-7, atol=1e-9)
+
+
+def test_a_regressor_on_pairs_is_the_tabular_model():
+    problem, weights = Problem(DATA, POLICY), rows_of(14)[[0, -2]]
+    tree = FittedQ(regressor=DecisionTreeRegressor()).prepare(problem, anchor="low")  # one leaf for each pair
+    np.testing.assert_allclose(
+        tree.values(weights), TabularModel().prepare(problem, anchor="low").values(weights), rtol=1e-10
+    )
+
+
+def test_a_regressor_of_quantities_gets_states_and_actions():
+    data = walks(30, 4, seed=4)
+    prepared = FittedQ(regressor=LinearRegression()).prepare(Problem(data, UP), anchor="low")
+    assert prepared.steps.basis.names == ["state 0", "action = 0", "action = 1"]
+    shared = FittedQ(features=lambda s, a: np.column_stack([np.ones(len(s)), s, a])).prepare(
+        Problem(data, UP), anchor="low"
+    )
+    ones = np.ones((1, 30))
+    np.testing.assert_allclose(prepared.values(ones), shared.values(ones), rtol=1e-9)
+    continuous = FittedQ(regressor=LinearRegression()).prepare(Problem(systems.logs(20, 4), CANDIDATE), anchor="low")
+    same_sums = FittedQ().prepare(Problem(systems.logs(20, 4), CANDIDATE), anchor="low")
+    np.testing.assert_allclose(continuous.values(np.ones((1, 20))), same_sums.values(np.ones((1, 20))), rtol=1e-9)
+
+
+def test_whole_number_weights_are_repeats_for_a_regressor():
+    data = walks(18, 4, seed=4)
+    weights = np.array([2, 0, 1] * 6)
+    model = FittedQ(regressor=LinearRegression())
+    repeated = data.take(np.repeat(np.arange(18), weights))
+    one = model.prepare(Problem(data, UP), anchor="low").values(weights[None])
+    other = model.prepare(Problem(repeated, UP), anchor="low").values(np.ones((1, repeated.n_trajectories)))
+    np.testing.assert_allclose(one, other, rtol=1e-10)
+
+
+def test_a_regressor_learns_what_follows_from_steps_that_know_it():
+    data = walks(12, 3, seed=2, final=False)
+    prepared = FittedQ(regressor=LinearRegression()).prepare(Problem(data, UP), anchor="low")
+    seen = []
+    learner = prepared.learner
+    learn = type(learner).learn
+
+    def watched(self, inputs, targets, weights):
+        seen.append(weights > 0)
+        return learn(self, inputs, targets, weights)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(learner), "learn", watched)
+        assert np.isfinite(prepared.values(np.ones((1, 12)))).all()
+    assert [one.sum() for one in seen] == [data.n_steps, (data.times < 2).sum(), (data.times < 2).sum()]
+    assert np.isnan(prepared.values(np.zeros((1, 12)))).all()
+
+
+def test_seeds_of_regressors_are_frozen():
+    problem = Problem(walks(18, 3, seed=4), UP)
+    forest = FittedQ(regressor=RandomForestRegressor(3), seed=5)
+    one, two = (forest.prepare(problem, anchor="low").values(np.ones((1, 18))) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_what_is_no_regressor():
+    with pytest.raises(DataError, match=r"regressor must have fit\(\)"):
+        FittedQ(regressor=3).prepare(Problem(walks(18, 3), UP), anchor="low")
+
+
+@pytest.mark.parametrize("cls", [DR, WDR])
+def test_corrected_regressors(cls):
+    problem = Problem(DATA, POLICY)
+    model = FittedQ(regressor=DecisionTreeRegressor(max_depth=2))
+    assert np.isfinite(cls(model)(problem).estimate)
+    wanted = np.arange(14) % 2 == 0
+    q, v = model.prepare(problem, anchor="low").control_variates(np.ones(14), wanted)
+    np.testing.assert_array_equal(np.isfinite(q), np.repeat(wanted, DATA.lengths))
+    np.testing.assert_array_equal(np.isfinite(v), np.repeat(wanted, DATA.lengths))

@@ -7,7 +7,7 @@ an end and after the horizon. All steps of all times teach every q̂_t: the proc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import DataError, PolicyError
 from tightrope.base.policy import Actor, DiscretePolicy, as_actor, open_uniforms
 from tightrope.base.problem import Problem
-from tightrope.models.fitted.bases import FeatureMap, MapBasis, PairBasis, linear
+from tightrope.models.fitted.bases import FeatureMap, MapBasis, PairBasis, linear, plain
 from tightrope.models.fitted.linear import LinearQ, Unseen
+from tightrope.models.fitted.regressed import RegressedQ
 from tightrope.models.fitted.steps import Steps, following_places, stacked
 from tightrope.models.fitted.sums import QSums, orthonormal
+from tightrope.models.learner import Learner
 from tightrope.models.rollouts.transitions import Transitions
 from tightrope.models.tabular.model import TabularModel, numbered, policy_table
 
@@ -32,6 +34,10 @@ class FittedQ:
     returns, (N, p), for rows as logged. A step of which nobody logged what follows teaches rewards and nothing else.
     Pairs without weight are worth what they are in the tabular model: the lowest reward, and the state stays.
 
+    With a ``regressor`` every row of weights takes a fit for each time, of a copy, with the episodes' weights as
+    ``sample_weight``; X are the features, which are then s and a unless given. Steps of which nobody logged what
+    follows teach the last time alone.
+
     Wrong where q̂ is not linear in the features, and no resampling shows it. Le, Voloshin and Yue (2019), "Batch Policy
     Learning under Constraints"; Hao et al. (2021), "Bootstrapping Fitted Q-Evaluation for Off-Policy Inference":
     resample whole episodes.
@@ -40,9 +46,10 @@ class FittedQ:
     name: ClassVar[str] = "fitted-q"
 
     features: FeatureMap | None = None  # of states and actions as logged; None: pairs, or linear
+    regressor: Any = None  # instead of least squares: fit(X, y, sample_weight=...) and predict(X), as scikit-learn has
     stationary: bool = False  # declared: the candidate does not change with time, so it is asked once about each state
     draws: int = 32  # actions of a candidate that does not list them, in mirrored pairs, the same draws everywhere
-    seed: int = 0  # of these draws
+    seed: int = 0  # of these draws, and of a regressor's random_state that is None
     unseen_reward: float | None = None  # of a pair without weight; None: the lowest (highest, for an upper bound)
 
     def __post_init__(self) -> None:
@@ -50,14 +57,24 @@ class FittedQ:
             raise DataError(f"draws must be an even number, at least 2, because they come in pairs; got {self.draws!r}")
         TabularModel(unseen_reward=self.unseen_reward)  # refuses what is no reward
 
-    def prepare(self, problem: Problem, *, anchor: str) -> LinearQ:
+    def prepare(self, problem: Problem, *, anchor: str) -> LinearQ | RegressedQ:
         """The sums of these logs; refuses logs that do not determine the coefficients."""
-        if self.features is None and _is_numbered(problem.coded.dataset):
-            return self._pairs(problem.coded, anchor)
-        steps = self._mapped(problem)
-        return LinearQ(steps, QSums.of(steps, orthonormal(steps)), None)
+        learner = None if self.regressor is None else Learner(self.regressor, self.seed)
+        pairs = self.features is None and _is_numbered(problem.coded.dataset)
+        steps = self._pairs(problem.coded) if pairs else self._mapped(problem)
+        if learner is not None:
+            return RegressedQ(steps, learner)
+        if not isinstance(steps.basis, PairBasis):
+            return LinearQ(steps, QSums.of(steps, orthonormal(steps)), None)
+        sums, probs = QSums.of(steps, None), steps.basis.probs
+        _, n_states, n_actions = probs.shape
+        times = [int(np.flatnonzero(sums.kinds == kind)[-1]) for kind in range(len(sums.moves))]
+        loops, each = np.zeros((len(times), n_states, n_actions, n_states, n_actions)), np.arange(n_states)
+        loops[:, each, :, each] = np.swapaxes(probs[times], 0, 1)[:, :, None]
+        reward = TabularModel(unseen_reward=self.unseen_reward).reward_of_unseen(steps.data, anchor)
+        return LinearQ(steps, sums, Unseen(reward, loops.reshape(len(times), sums.width, sums.width)))
 
-    def _pairs(self, problem: Problem, anchor: str) -> LinearQ:
+    def _pairs(self, problem: Problem) -> Steps:
         """A feature for every pair."""
         data, policy = problem.dataset, problem.policy
         if not isinstance(policy, DiscretePolicy):
@@ -72,14 +89,7 @@ class FittedQ:
         place, taken = np.searchsorted(labels, states), np.searchsorted(action_labels, actions)
         n_actions = len(action_labels)
         basis = PairBasis(place, place[: data.n_steps] * n_actions + taken, probs)
-        steps = Steps(data, basis, following_places(data, final_known), self.stationary)
-        sums = QSums.of(steps, None)
-        times = [int(np.flatnonzero(sums.kinds == kind)[-1]) for kind in range(len(sums.moves))]
-        loops = np.zeros((len(times), len(labels), n_actions, len(labels), n_actions))
-        each = np.arange(len(labels))
-        loops[:, each, :, each] = np.swapaxes(probs[times], 0, 1)[:, :, None]
-        reward = TabularModel(unseen_reward=self.unseen_reward).reward_of_unseen(data, anchor)
-        return LinearQ(steps, sums, Unseen(reward, loops.reshape(len(times), sums.width, sums.width)))
+        return Steps(data, basis, following_places(data, final_known), self.stationary)
 
     def _mapped(self, problem: Problem) -> Steps:
         """Features that are a function of states and actions."""
@@ -91,7 +101,7 @@ class FittedQ:
         actor: DiscretePolicy | Actor = policy if isinstance(policy, DiscretePolicy) else as_actor(policy)
         uniforms = self._uniforms(actor)
         if self.features is None:
-            function, names = linear(Transitions.of(data))
+            function, names = (plain if self.regressor is not None else linear)(Transitions.of(data))
         else:
             function = self.features
             width = np.shape(function(data.states[:1], data.actions[:1]))[-1:]

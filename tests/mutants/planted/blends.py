@@ -51,9 +51,9 @@ TOPIC = Topic(
         Mutant(
             "the blend keeps the shares of all logs under other weights",
             "Blend.values",
-            "self.returns(row) for row in weights",
-            "(lambda now, every: now and now._replace(shares=every.shares))"
-            "(self.returns(row), self.returns(np.ones(len(row)))) for row in weights",
+            "[self.returns(row) for row in weights]",
+            "[(lambda now, every: now and now._replace(shares=every.shares))"
+            "(self.returns(row), self.returns(np.ones(len(row)))) for row in weights]",
             "test_whole_number_weights_that_add_up_to_the_number_of_episodes",
         ),
         Mutant(

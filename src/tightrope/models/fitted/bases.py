@@ -150,6 +150,20 @@ def _parts(count: int) -> Iterator[slice]:
         yield slice(first, min(first + QUESTIONS, count))
 
 
+def plain(logs: Transitions) -> tuple[FeatureMap, list[str]]:
+    """s, and a or a column for every discrete action: for regressors that make features of their own."""
+    states = [f"state {k}" for k in range(logs.width)]
+    levels = logs.levels
+
+    def joined(given: Anything, actions: Anything) -> Array:
+        numbers_of = logs.encode(actions) if levels is None else (actions[:, None] == levels).astype(np.float64)
+        logs.encode(actions)  # refuses what was never logged
+        return np.hstack([np.asarray(given, dtype=np.float64).reshape(len(given), -1), numbers_of])
+
+    marks = logs.action_names() if levels is None else [f"action = {level}" for level in levels]
+    return joined, [*states, *marks]
+
+
 def linear(logs: Transitions) -> tuple[FeatureMap, list[str]]:
     """1 and s for every discrete action apart, or 1, s and a where actions are quantities; and their names.
 
