@@ -102,12 +102,19 @@ class MapBasis:
 
     def expected(self, places: IntArray, times: IntArray) -> Array:
         """The candidate's average features, (k, p)."""
-        parts = []
-        for part in _parts(len(places)):
-            owners, probs, inputs = self.choices(places[part], times[part])
-            first = np.flatnonzero(np.diff(owners, prepend=-1))
-            parts.append(np.add.reduceat(probs[:, None] * inputs, first, axis=0))
-        return np.concatenate(parts)
+        states, answers = self.states[places], self._answers(places, times)
+        result = np.zeros((len(places), len(self.names)))
+        if not isinstance(self.policy, DiscretePolicy):
+            for draw in range(len(self.uniforms)):
+                actions = answers[:, draw].reshape(-1, *self.actions.shape[1:])
+                result += self._features(states, actions) / len(self.uniforms)
+            return result
+        for action, probs in enumerate(answers.T):
+            some = np.flatnonzero(probs > 0)
+            if len(some):
+                actions = np.full(len(some), action, dtype=self.actions.dtype)
+                result[some] += probs[some, None] * self._features(states[some], actions)
+        return result
 
     def signature(self, places: IntArray, t: int) -> bytes:
         """The candidate's probabilities or actions at time t, as a hash."""

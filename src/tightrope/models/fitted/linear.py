@@ -66,8 +66,11 @@ class LinearQ:
         """V̂ under each row of weights, (rows,); NaN where they do not determine the coefficients."""
         result = np.empty(len(weights))
         for rows, sums in self.sums.blocks(np.asarray(weights, dtype=np.float64)):
+            if self.unseen is None:
+                result[rows] = self.sums.values(sums, self.steps.data.discount)
+                continue
             solved = self._solve(sums)
-            first = next(iter(self._backwards(solved, only_first=True)))[1]
+            *_, (_, first) = self._backwards(solved)
             result[rows] = np.where(solved.fitted, (solved.starts * first).sum(axis=1), np.nan)
         return result
 
@@ -128,19 +131,15 @@ class LinearQ:
             by_a += by_k
         return self.sums.gradient([-value, start, earned, by_a, by_k, *by_c])
 
-    def _backwards(self, solved: Solved, *, only_first: bool = False) -> Iterator[tuple[int, Array]]:
+    def _backwards(self, solved: Solved) -> Iterator[tuple[int, Array]]:
         """(t, β_t (rows, p)) from the last time to the first."""
         horizon, discount, kinds = self.steps.data.horizon, self.steps.data.discount, self.sums.kinds
         coefficients = solved.rewards
-        if not only_first:
-            yield horizon - 1, coefficients
+        yield horizon - 1, coefficients
         for t in reversed(range(horizon - 1)):
             ahead = (solved.moves[kinds[t + 1]] @ coefficients[:, :, None])[:, :, 0]
             coefficients = solved.rewards + discount * ahead
-            if not only_first:
-                yield t, coefficients
-        if only_first:
-            yield 0, coefficients
+            yield t, coefficients
 
     def _solve(self, sums: Array) -> Solved:
         """The regressions of rows of sums."""

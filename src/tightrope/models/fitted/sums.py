@@ -21,6 +21,7 @@ from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.errors import DataError
 from tightrope.models.fitted.steps import Steps
 from tightrope.models.gram import PIVOT, clamped_cholesky
+from tightrope.models.tabular.blocks import LANES, blocks, lanes
 
 BLOCK_BYTES = 16 << 20  # what the matrices of the rows that are solved together may take
 
@@ -73,17 +74,16 @@ class QSums:
 
     @classmethod
     def of(cls, steps: Steps, transform: Array | None) -> QSums:
-        """One pass over the logs to see which entries there are, and one to sum them up."""
+        """One pass over the logs; where most entries may be 0, one before it to see which are not."""
         p, kinds = steps.width, steps.kinds
         times = [int(np.flatnonzero(kinds == kind)[-1]) for kind in range(int(kinds.max()) + 1)]
-        complete = bool(steps.known.all())
-        marks = np.zeros((2 + len(times), p, p), dtype=np.int64)
-        for _, _, taken, _, nexts in _features(steps, transform, times):
-            some = [(taken != 0).astype(np.float64)] * 2 + [(each != 0).astype(np.float64) for each in nexts]
-            marks += np.array([some[0].T @ other for other in some], dtype=np.int64)
-        rewarded = Entries.of(marks[0] > 0, symmetric=True)
-        moves = tuple(Entries.of(mark > 0, symmetric=False) for mark in marks[2:])
-        led = None if complete else rewarded
+        marks = np.full((1 + len(times), p, p), transform is not None)
+        for _, _, taken, _, nexts in _features(steps, transform, times) if transform is None else ():
+            some = [(each != 0).astype(np.float64) for each in (taken, *nexts)]
+            marks |= np.array([some[0].T @ other > 0 for other in some])
+        rewarded = Entries.of(marks[0], symmetric=True)
+        moves = tuple(Entries.of(mark, symmetric=False) for mark in marks[1:])
+        led = None if steps.known.all() else rewarded
         parts = []
         for start, stop, taken, known, nexts in _features(steps, transform, times):
             edges = steps.data.offsets[start : stop + 1] - steps.data.offsets[start]
@@ -111,6 +111,19 @@ class QSums:
         for first in range(0, len(weights), size):
             rows = slice(first, min(first + size, len(weights)))
             yield rows, weights[rows] @ self.sums
+
+    def values(self, sums: Array, discount: float) -> Array:
+        """V̂ of each row of sums, (rows,), where every entry is kept; NaN where there is no fit."""
+        from tightrope.models.fitted import kernels  # compiles
+
+        p, result, some = self.width, np.empty(len(sums)), np.empty(LANES)
+        room = [lanes(count) for count in (p * p, 2 * p, p)]
+        room.append(lanes(len(self.moves) * p * p).reshape(len(self.moves), p * p, LANES))
+        room += [lanes(p), lanes(p)]
+        for rows, block in blocks(sums):
+            kernels.values(block, p, self.led is None, self.kinds, discount, *room, PIVOT, some)
+            result[rows] = some[: rows.stop - rows.start]
+        return result
 
     def gradient(self, parts: list[Array]) -> Array:
         """Derivatives by every column, (rows, columns), from those by each part, matrices in full."""
