@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -423,6 +425,21 @@ def test_seeds_of_regressors_are_frozen():
     forest = FittedQ(regressor=RandomForestRegressor(3), seed=5)
     one, two = (forest.prepare(problem, anchor="low").values(np.ones((1, 18))) for _ in range(2))
     np.testing.assert_array_equal(one, two)
+
+
+def test_a_network_of_torch():
+    """As the guide shows it: the fence is no example that runs there, since not everybody has torch."""
+    pytest.importorskip("torch")
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "models.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```{code-block} python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    names = {"WDR": WDR, "FittedQ": FittedQ, "my_features": lambda s, a: np.column_stack([s, a])}
+    exec(code, names)
+    data = walks(12, 2, seed=4)
+    model = FittedQ(regressor=names["Network"](steps=20))
+    one, two = (model.prepare(Problem(data, UP), anchor="low").values(rows_of(12)[:2]) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+    assert np.isfinite(one).all()
+    assert one[0] != one[1]
 
 
 def test_what_is_no_regressor():

@@ -1,0 +1,139 @@
+"""How fast linear fitted Q evaluation is refitted for every replicate, as ratios within one run.
+
+Wall time with the threads that everybody has by default, T = 100, B = 2000, 15 features (3 actions, 4 numbers of
+state). Rivals run a few replicates and are scaled up; rounds are interleaved, ratios are medians over them. Absolute
+times mean nothing; ratios do. Needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from sections import publish
+from sklearn.linear_model import LinearRegression
+
+from tightrope import SoftmaxPolicy, TrajectoryDataset
+from tightrope.base.problem import Problem
+from tightrope.estimators import FQE
+from tightrope.models import FittedQ
+
+HORIZON, RESAMPLES, STATES, ACTIONS, DISCOUNT = 100, 2000, 4, 3, 0.99
+TASTE = np.random.default_rng(9).normal(size=(STATES, ACTIONS))
+POLICY = SoftmaxPolicy(lambda s, t: s @ TASTE)
+MODEL = FittedQ(stationary=True)
+
+
+def make_logs(n: int, seed: int = 0) -> TrajectoryDataset:
+    """A stable linear system, pushed by random actions."""
+    rng = np.random.default_rng(seed)
+    push = 0.3 * rng.normal(size=(ACTIONS, STATES))
+    states, actions = np.empty((n, HORIZON, STATES)), rng.integers(ACTIONS, size=(n, HORIZON))
+    state = rng.normal(size=(n, STATES))
+    for t in range(HORIZON):
+        states[:, t] = state
+        state = 0.9 * state + push[actions[:, t]] + 0.2 * rng.normal(size=(n, STATES))
+    return TrajectoryDataset(
+        offsets=np.arange(n + 1) * HORIZON,
+        rewards=(states[..., 0] + 0.1 * actions).ravel(),
+        terminated=np.zeros(n, bool),
+        horizon=HORIZON,
+        discount=DISCOUNT,
+        states=states.reshape(-1, STATES),
+        actions=actions.ravel(),
+        final_states=state,
+    )
+
+
+class Loop:
+    """What a user would write: features once, then for every resample a fit at every time, backwards."""
+
+    def __init__(self, data: TrajectoryDataset):
+        self.rewards = data.rewards
+        self.taken = self._features(data.states, data.actions)
+        following = np.concatenate([data.states[1:], data.states[:1]])
+        following[data.offsets[1:] - 1] = data.final_states
+        self.following, self.starts = self._expected(following), self._expected(data.states[data.offsets[:-1]])
+
+    def _features(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        block = np.hstack([np.ones((len(states), 1)), states])
+        return ((actions[:, None] == np.arange(ACTIONS))[:, :, None] * block[:, None]).reshape(len(states), -1)
+
+    def _expected(self, states: np.ndarray) -> np.ndarray:
+        probs = POLICY.probs(states, np.zeros(len(states), dtype=int))
+        return sum(p[:, None] * self._features(states, np.full(len(states), a)) for a, p in enumerate(probs.T))
+
+    def normal_equations(self, row: np.ndarray) -> float:
+        """Their matrix is inverted once for every resample; their right side is new at every time."""
+        weighted = self.taken * np.repeat(row, HORIZON)[:, None]
+        inverse, beta = np.linalg.inv(weighted.T @ self.taken), np.zeros(self.taken.shape[1])
+        for _ in range(HORIZON):
+            beta = inverse @ (weighted.T @ (self.rewards + DISCOUNT * self.following @ beta))
+        return float(np.average(self.starts @ beta, weights=row))
+
+    def scikit_learn(self, row: np.ndarray) -> float:
+        """``LinearRegression`` at every time."""
+        weights, ahead = np.repeat(row, HORIZON), np.zeros(len(self.rewards))
+        for _ in range(HORIZON):
+            fitted = LinearRegression(fit_intercept=False)
+            fitted.fit(self.taken, self.rewards + DISCOUNT * ahead, sample_weight=weights)
+            ahead = fitted.predict(self.following)
+        return float(np.average(fitted.predict(self.starts), weights=row))
+
+
+def wall(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def measure(n: int, repeats: int) -> dict[str, float]:
+    """How often each rival's time holds ours, and how much longer we take than the product alone."""
+    data = make_logs(n)
+    weights = np.random.default_rng(1).multinomial(n, np.full(n, 1 / n), size=RESAMPLES).astype(float)
+    problem, loop = Problem(data, POLICY), Loop(data)
+    statistic = FQE(MODEL)(problem)
+    rivals = {
+        "a NumPy loop of normal equations": (loop.normal_equations, 4),
+        "scikit-learn": (loop.scikit_learn, 1),
+    }
+    for rival, _ in rivals.values():
+        assert abs(rival(weights[0]) - float(statistic(weights[0]))) < 1e-6, "they compute the same"
+    sums, ratios = statistic.model.sums.sums, {}
+    for _ in range(repeats):
+        refits = wall(lambda: statistic(weights))
+        bare = wall(lambda: weights @ sums)
+        once = wall(lambda: MODEL.prepare(Problem(data, POLICY), anchor="low"))
+        for label, (rival, count) in rivals.items():
+            theirs = wall(lambda rival=rival, count=count: [rival(row) for row in weights[:count]]) * RESAMPLES / count
+            ratios.setdefault(f"refits, faster than {label}", []).append(theirs / refits)
+            ratios.setdefault(f"with the pass over the logs, faster than {label}", []).append(theirs / (refits + once))
+        ratios.setdefault("refits take, of the product `weights @ sums` alone", []).append(refits / bare)
+    return {label: float(np.median(values)) for label, values in ratios.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[200, 1_000])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=None, help="write the table into its section of this file")
+    options = parser.parse_args()
+    made = {n: measure(n, options.repeats) for n in options.sizes}
+    lines = [
+        f"## Fitted Q evaluation: {ACTIONS * (1 + STATES)} features, horizon {HORIZON}, B = {RESAMPLES:,}",
+        "",
+        "| | " + " | ".join(f"n = {n:,}" for n in made) + " |",
+        "|---|" + "---:|" * len(made),
+    ]
+    for label in next(iter(made.values())):
+        cells = [f"{ratios[label]:,.{0 if ratios[label] >= 10 else 1}f} ×" for ratios in made.values()]
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    lines += ["", "Wall time with default threads: the product alone may use all cores, refits use one."]
+    publish("\n".join(lines), options.out)
+
+
+if __name__ == "__main__":
+    main()
