@@ -269,10 +269,44 @@ def test_bounds(method, fit):
     assert low.standard_error > 0
 
 
-def test_no_standard_error_of_every_replicate():
+def test_studentized_needs_values_that_stay():
     problem = walked(40)
+    settings = {"method": "studentized", "n_resamples": 100}
+    bound = tightrope.lower_bound(problem.dataset, problem.policy, estimator="magic", **settings)
+    assert np.isfinite(bound.value)
     with pytest.raises(BoundError, match="standard error of every replicate"):
-        tightrope.lower_bound(problem.dataset, problem.policy, estimator="magic", method="studentized")
+        tightrope.lower_bound(problem.dataset, problem.policy, estimator=MAGIC(fit="refit"), **settings)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("interval", [0.0, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("seed", range(3))
+def test_influence_is_the_derivative(seed, interval, clustered):
+    """Of returns, covariance, biases and shares together, by central differences."""
+    episodes = arbitrary(20, HORIZON, 3, candidate, seed=seed)
+    clusters = np.arange(20) % 7 if clustered else None
+    data = replace(logs(episodes, horizon=HORIZON, discount=DISCOUNT), clusters=clusters)
+    statistic = replace(GIVEN, interval=interval)(Problem(data, POLICY))
+    row, step = np.random.default_rng(seed).exponential(size=20) + 0.2, 1e-6 * np.eye(20)
+    slopes = (statistic(row + step) - statistic(row - step)) / 2e-6
+    blend = blend_of(statistic, row)
+    assert (blend.shares > 0).sum() > 1, "one return alone: the shares would not move"
+    got = statistic.model.influences(row[None])[0]
+    np.testing.assert_allclose(got, slopes, rtol=1e-4, atol=1e-6 * np.abs(slopes).max())
+    assert abs(got @ row) < 1e-9 * np.abs(got * row).sum()
+
+
+def test_no_weight_no_influence():
+    assert np.isnan(on(GIVEN)(Problem(DATA)).model.influences(np.zeros((1, 14)))).all()
+
+
+def test_copies_in_a_cluster_add_nothing():
+    """Each episode twice, as a cluster: the blend is that of the episodes alone, which without clusters it is not."""
+    twice = DATA.take(np.repeat(np.arange(14), 2))
+    clustered = replace(twice, clusters=np.repeat(np.arange(14), 2))
+    alone = on(GIVEN)(Problem(DATA)).estimate
+    same(on(GIVEN)(Problem(clustered)).estimate, alone, 1e-10)
+    assert abs(on(GIVEN)(Problem(twice)).estimate - alone) > 1e-4
 
 
 # -- the least over the simplex ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from tightrope.base.clusters import n_independent
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import TightropeError
 from tightrope.base.problem import Problem
@@ -64,17 +65,27 @@ class MAGIC(_DoublyRobust):
             fixed = prepared.control_variates(np.ones(data.n_trajectories))
         else:
             fixed = held_out_values(problem, self.model, self.anchor, self.folds)
-        return ModelStatistic(Blend(problem, lambda weights: fixed, self.interval))
+        kind = SmoothBlend if problem.behavior is None else Blend
+        return ModelStatistic(kind(problem, lambda weights: fixed, self.interval))
 
 
 class Returns(NamedTuple):
-    """The returns of every length under one row of weights, and what is made of them."""
+    """The returns of every length under one row of weights, what is made of them, and what they are made of."""
 
     lengths: IntArray  # (J,)
     values: Array  # (J,): g_j
     covariance: Array  # (J, J): Ω
     biases: Array  # (J,): b
     shares: Array  # (J,): x
+    weights: Array  # (n,), of sum one
+    ratios: Array  # (n, K): ρ_t by their mean
+    steps: Array  # (n, K): what each episode does to the part of each time
+    moved: Array  # (n, J): what each episode does to each g_j, Σw ∂g_j/∂w_i
+
+    @property
+    def errors(self) -> Array:
+        """Ω + b bᵀ, (J, J)."""
+        return self.covariance + self.biases[:, None] * self.biases
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,23 +112,45 @@ class Blend:
         Weights matter by their proportions, so they do not say how many episodes there are: Ω is that of the mean of as
         many as were logged.
         """
-        total, data = weights.sum(), self.problem.dataset
+        total, lengths = weights.sum(), self._lengths
         if not total > 0:
             return None
         shares, starts, errors, ratios = weights / total, *self._steps(weights)
         below = shares @ ratios
         if not (below > 0).all():  # NaN too: the behaviour policy has no fit
             return None
-        mean, means = shares @ starts, shares @ (ratios * errors) / below
-        steps = self._discounts * ratios * (errors - means) / below
-        lengths = self._lengths
+        mean, means, ratios = shares @ starts, shares @ (ratios * errors) / below, ratios / below
+        steps = self._discounts * ratios * (errors - means)
         values = np.append(mean, mean + np.cumsum(self._discounts * means))[lengths]
-        moved = np.cumsum(np.column_stack([starts - mean, steps]), axis=1)[:, lengths]  # n ∂g_j/∂w_i
-        covariance = (shares[:, None] * moved).T @ moved / max(data.n_trajectories - 1, 1)
-        half = NormalDist().inv_cdf((1 + self.interval) / 2) * np.sqrt(covariance[-1, -1])
+        moved = np.cumsum(np.column_stack([starts - mean, steps]), axis=1)[:, lengths]
+        together = self._by_unit(shares, moved)
+        covariance = (shares[:, None] * together).T @ together / self._freedom
+        half = self._reach * np.sqrt(covariance[-1, -1])
         biases = np.maximum(np.abs(values - values[-1]) - half, 0.0)
-        blend = nearest_to_zero(covariance + biases[:, None] * biases)
-        return Returns(lengths, values, covariance, biases, blend)
+        blend = Returns(lengths, values, covariance, biases, biases, shares, ratios, steps, moved)
+        return blend._replace(shares=nearest_to_zero(blend.errors))
+
+    @cached_property
+    def _reach(self) -> float:
+        """To how many standard errors the interval reaches."""
+        return NormalDist().inv_cdf((1 + self.interval) / 2)
+
+    @cached_property
+    def _freedom(self) -> int:
+        """How many episodes, or clusters of them, could differ."""
+        return max(n_independent(self.problem.dataset) - 1, 1)
+
+    def _by_unit(self, shares: Array, values: Array) -> Array:
+        """Values (n, ...) as they are, or the weighted mean of each episode's cluster: what is drawn together."""
+        names = self.problem.dataset.clusters
+        if names is None:
+            return values
+        code = np.unique(names, return_inverse=True)[1]
+        flat = values.reshape(len(values), -1)
+        total = np.bincount(code, weights=shares)
+        sums = np.stack([np.bincount(code, weights=shares * column) for column in flat.T], axis=1)
+        means = np.divide(sums, total[:, None], out=np.zeros_like(sums), where=total[:, None] > 0)
+        return np.asarray(means[code].reshape(values.shape))
 
     @cached_property
     def _discounts(self) -> Array:
@@ -158,3 +191,51 @@ class Blend:
         logs[weights == 0] = -np.inf
         with np.errstate(invalid="ignore"):
             return np.asarray(np.exp(logs - logs.max(axis=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothBlend(Blend):
+    """MAGIC with q̂ and ratios that no weights change, and its derivatives: of the returns, and of their shares too."""
+
+    def influences(self, weights: Array) -> Array:
+        """∂V̂/∂w_i under each row, (rows, n), while the same returns have a share; NaN where V̂ is undefined."""
+        result = np.full(weights.shape, np.nan)
+        for row, slopes in zip(np.asarray(weights, dtype=np.float64), result, strict=True):
+            blend = self.returns(row)
+            if blend is not None:
+                slopes[:] = self._slopes(blend) / row.sum()
+        return result
+
+    def _slopes(self, blend: Returns) -> Array:
+        """Σw ∂V̂/∂w_i, (n,).
+
+        Shares x solve Qx = λ1 on their support, Q = Ω + b bᵀ, so that Σ g_j dx_j = −aᵀ dQ x with Qa = g − μ1, Σ a = 0.
+        """
+        slopes, used = blend.moved @ blend.shares, np.flatnonzero(blend.shares > 0)
+        if len(used) == 1:
+            return slopes
+        turn, size, k = np.zeros(len(blend.shares)), np.diag(blend.errors).max(), len(used)
+        system = np.ones((k + 1, k + 1))
+        system[:k, :k], system[k, k] = blend.errors[np.ix_(used, used)] / size, 0.0
+        turn[used] = np.linalg.lstsq(system, np.append(blend.values[used], 0.0), rcond=None)[0][:k] / size
+        slopes -= self._covariance_slopes(blend, turn, blend.shares)
+        biased, last = blend.biases > 0, np.eye(len(turn))[-1]
+        if biased.any():
+            error = np.sqrt(blend.covariance[-1, -1])
+            wider = self._covariance_slopes(blend, last, last) / (2 * error) if error > 0 else np.zeros(len(slopes))
+            apart = np.sign(blend.values - blend.values[-1]) * (blend.moved - blend.moved[:, -1:])
+            biases = np.where(biased, apart - self._reach * wider[:, None], 0.0)
+            slopes -= biases @ (turn * (blend.biases @ blend.shares) + blend.shares * (blend.biases @ turn))
+        return slopes
+
+    def _covariance_slopes(self, blend: Returns, left: Array, right: Array) -> Array:
+        """Σw ∂(aᵀΩx)/∂w_i, (n,), for fixed a and x."""
+        shares, steps, ratios = blend.weights, blend.steps, blend.ratios
+        one, other = blend.moved @ left, blend.moved @ right
+        both = self._by_unit(shares, np.stack([one, other], axis=1))
+        direct = one * both[:, 1] + both[:, 0] * other - both[:, 0] * both[:, 1]
+        later = np.arange(steps.shape[1]) < blend.lengths[:, None]  # (J, K): which times a return holds
+        use = (shares * both[:, 1])[:, None] * (left @ later) + (shares * both[:, 0])[:, None] * (right @ later)
+        indirect = (ratios - 1.0) @ (use * steps).sum(axis=0) + steps @ (use * ratios).sum(axis=0)
+        result: Array = (direct - shares @ direct - indirect) / self._freedom
+        return result

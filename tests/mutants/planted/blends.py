@@ -9,15 +9,15 @@ TOPIC = Topic(
         Mutant(
             "the covariance of single episodes is taken for that of their mean",
             "Blend.returns",
-            "(shares[:, None] * moved).T @ moved / max(data.n_trajectories - 1, 1)",
-            "(shares[:, None] * moved).T @ moved",
+            "(shares[:, None] * together).T @ together / self._freedom",
+            "(shares[:, None] * together).T @ together",
             "test_a_blend_by_hand test_the_interval_and_the_covariance_are_those_of_a_bootstrap_of_episodes",
         ),
         Mutant(
             "the covariance leaves out that weights are divided by their sum",
             "Blend.returns",
-            "self._discounts * ratios * (errors - means) / below",
-            "self._discounts * ratios * errors / below",
+            "self._discounts * ratios * (errors - means)",
+            "self._discounts * ratios * errors",
             "test_a_blend_by_hand test_the_interval_and_the_covariance_are_those_of_a_bootstrap_of_episodes",
         ),
         Mutant(
@@ -29,9 +29,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "biases are squared one by one, as if they could not add up",
-            "Blend.returns",
-            "biases[:, None] * biases",
-            "np.diag(biases**2)",
+            "Returns.errors",
+            "self.biases[:, None] * self.biases",
+            "np.diag(self.biases**2)",
             "test_a_blend_by_hand test_slow_definition_with_given_values",
         ),
         Mutant(
@@ -55,6 +55,27 @@ TOPIC = Topic(
             "[(lambda now, every: now and now._replace(shares=every.shares))"
             "(self.returns(row), self.returns(np.ones(len(row)))) for row in weights]",
             "test_whole_number_weights_that_add_up_to_the_number_of_episodes",
+        ),
+        Mutant(
+            "episodes of one cluster count as independent in a blend",
+            "Blend._by_unit",
+            "names is None",
+            "True",
+            "test_copies_in_a_cluster_add_nothing",
+        ),
+        Mutant(
+            "the derivative of a blend holds its shares fixed",
+            "SmoothBlend._slopes",
+            "len(used) == 1",
+            "True",
+            "test_influence_is_the_derivative",
+        ),
+        Mutant(
+            "the derivative of a blend's covariance leaves out its denominators",
+            "SmoothBlend._covariance_slopes",
+            "(ratios - 1.0) @ (use * steps).sum(axis=0) + steps @ (use * ratios).sum(axis=0)",
+            "steps @ (use * ratios).sum(axis=0)",
+            "test_influence_is_the_derivative",
         ),
         Mutant(
             "an estimated behaviour policy stays as it is under weights",
