@@ -40,6 +40,9 @@ class MAGIC(_DoublyRobust):
     WDR's standard error, which a bootstrap of episodes approaches. With few logs it believes a wrong model: biases
     smaller than WDR's own error do not show. Horizons above 10 are blended at ten lengths, spaced by ratios.
 
+    For bounds take ``fit="refit"``: the model's value is part of the blend, and resampling sees its error only where
+    the model is fitted again. With fixed values bounds err far more often than they should.
+
     Thomas and Brunskill (2016), "Data-Efficient Off-Policy Policy Evaluation for Reinforcement Learning". Ω is that of
     the mean; the authors' published code notes that a factor n was missing from it in the paper's experiments.
     """
@@ -140,12 +143,17 @@ class Blend:
         """How many episodes, or clusters of them, could differ."""
         return max(n_independent(self.problem.dataset) - 1, 1)
 
+    @cached_property
+    def _units(self) -> IntArray | None:
+        """Which cluster each episode belongs to, (n,)."""
+        names = self.problem.dataset.clusters
+        return None if names is None else np.unique(names, return_inverse=True)[1]
+
     def _by_unit(self, shares: Array, values: Array) -> Array:
         """Values (n, ...) as they are, or the weighted mean of each episode's cluster: what is drawn together."""
-        names = self.problem.dataset.clusters
-        if names is None:
+        code = self._units
+        if code is None:
             return values
-        code = np.unique(names, return_inverse=True)[1]
         flat = values.reshape(len(values), -1)
         total = np.bincount(code, weights=shares)
         sums = np.stack([np.bincount(code, weights=shares * column) for column in flat.T], axis=1)

@@ -59,7 +59,7 @@ TOPIC = Topic(
         Mutant(
             "episodes of one cluster count as independent in a blend",
             "Blend._by_unit",
-            "names is None",
+            "code is None",
             "True",
             "test_copies_in_a_cluster_add_nothing",
         ),
