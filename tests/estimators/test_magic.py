@@ -309,6 +309,18 @@ def test_copies_in_a_cluster_add_nothing():
     assert abs(on(GIVEN)(Problem(twice)).estimate - alone) > 1e-4
 
 
+def test_the_covariance_of_clusters_is_that_of_their_sums():
+    """Unlike episodes that are drawn together: a cluster moves the mean by what all of its episodes do."""
+    whose = np.arange(14) % 5
+    blend = blend_of(on(GIVEN)(Problem(replace(DATA, clusters=whose))), np.arange(1.0, 15.0))
+    expected = np.zeros((len(blend.lengths),) * 2)
+    for cluster in range(5):
+        inside = np.flatnonzero(whose == cluster)
+        moved = sum(blend.weights[i] * blend.moved[i] for i in inside) / sum(blend.weights[i] for i in inside)
+        expected += sum(blend.weights[i] for i in inside) * np.outer(moved, moved) / 4
+    same(blend.covariance, expected, 1e-12)
+
+
 # -- the least over the simplex ------------------------------------------------------------------------------------
 
 

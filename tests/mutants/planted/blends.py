@@ -61,7 +61,7 @@ TOPIC = Topic(
             "Blend._by_unit",
             "code is None",
             "True",
-            "test_copies_in_a_cluster_add_nothing",
+            "test_the_covariance_of_clusters_is_that_of_their_sums",
         ),
         Mutant(
             "the derivative of a blend holds its shares fixed",
