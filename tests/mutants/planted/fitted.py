@@ -14,6 +14,13 @@ TOPIC = Topic(
             "test_pairs_are_the_tabular_model test_least_squares_in_loops",
         ),
         Mutant(
+            "refits at once forget γ",
+            "models/fitted/kernels.py:values",
+            "load(earned, i) + total * splat(discount)",
+            "load(earned, i) + total",
+            "test_least_squares_in_loops",
+        ),
+        Mutant(
             "the next state's value is that of the time before",
             "LinearQ._backwards",
             "solved.moves[kinds[t + 1]]",
@@ -50,9 +57,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "weights that determine no coefficients give some anyway",
-            "LinearQ.values",
-            "np.where(solved.fitted, (solved.starts * first).sum(axis=1), np.nan)",
-            "(solved.starts * first).sum(axis=1)",
+            "models/fitted/kernels.py:values",
+            "not pivots[i, lane] > floor * scale",
+            "False",
             "test_weights_that_do_not_determine_the_coefficients_are_undefined",
         ),
         Mutant(
