@@ -78,6 +78,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/tether.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/tabular.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/regression.py --out docs/benchmarks.md
+	$(BIN)/python benchmarks/fqe.py --out docs/benchmarks.md
 
 # Hours: random valid logs in strange clothes against slow oracles. It goes on where it was stopped; a part of it is
 # `python -m tests.fuzz --first SEED --questions COUNT`.

@@ -70,7 +70,7 @@ def statistic(
     - ``dataset``: the logs, from ``read``.
     - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
     - ``estimator``: a name, or an object of ``tightrope.estimators``.
-    - ``model``: of an estimator given by name: "auto", "tabular", "linear", "polynomial" or an object.
+    - ``model``: of an estimator given by name: "auto", "tabular", "linear", "polynomial", "fitted-q" or an object.
     - ``behavior``: "logged", or how to estimate the behaviour policy, as for ``lower_bound``.
     - ``max_step_ratio``: a number that no action's ratio exceeds at any step; tdr uses it.
 
@@ -105,7 +105,7 @@ def estimate(
     - ``dataset``: the logs, from ``read``.
     - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
     - ``estimator``: a name, or an object of ``tightrope.estimators``.
-    - ``model``: of an estimator given by name: "auto", "tabular", "linear", "polynomial" or an object.
+    - ``model``: of an estimator given by name: "auto", "tabular", "linear", "polynomial", "fitted-q" or an object.
     - ``behavior``: "logged", or how to estimate the behaviour policy, as for ``lower_bound``.
     - ``max_step_ratio``: a number that no action's ratio exceeds at any step; tdr uses it.
 
@@ -149,7 +149,7 @@ def lower_bound(
     - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
     - ``estimator``, ``method``: a name or an object; ``tightrope.estimators`` and ``tightrope.bounds`` list them.
       Without both it is the recommended bound, as ``evaluate`` has it.
-    - ``model``: of estimators given by name: "auto", "tabular", "linear", "polynomial" or an object.
+    - ``model``: of estimators given by name: "auto", "tabular", "linear", "polynomial", "fitted-q" or an object.
     - ``confidence``: between 0.5 and 1.
     - ``n_resamples``: bootstrap replicates, the paper's B.
     - ``seed``: a whole number or a numpy Generator. The same number gives the same result, bit for bit.

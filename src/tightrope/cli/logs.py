@@ -83,7 +83,8 @@ def evaluate(
     model: Annotated[
         str,
         typer.Option(
-            help="For mb, dr and wdr: auto, tabular, linear, polynomial, or module:object.", rich_help_panel=METHODS
+            help="For mb, dr and wdr: auto, tabular, linear, polynomial, fitted-q, or module:object.",
+            rich_help_panel=METHODS,
         ),
     ] = "auto",
     behavior: BehaviorOption = "logged",

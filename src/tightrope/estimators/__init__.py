@@ -15,7 +15,9 @@ from tightrope.estimators.clipped import Clipped, Shrunk
 from tightrope.estimators.dice import DICE
 from tightrope.estimators.doubly_robust import DR, WDR
 from tightrope.estimators.drl import DRL
+from tightrope.estimators.fitted_q import FQE
 from tightrope.estimators.importance import IS, PDIS
+from tightrope.estimators.magic import MAGIC
 from tightrope.estimators.mis import MIS
 from tightrope.estimators.model_based import MB
 from tightrope.estimators.tethered import TDR
@@ -23,7 +25,11 @@ from tightrope.estimators.weighted import PDWIS, WIS
 from tightrope.models import Model, check_model
 
 ESTIMATORS: dict[str, Callable[..., Estimator]] = {
-    cls.name: cls for cls in (IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR, MIS, DRL, DICE, Clipped, Shrunk, Slope, Opera)
+    cls.name: cls
+    for cls in (
+        *(IS, PDIS, WIS, PDWIS, MB, DR, WDR, TDR),
+        *(FQE, MAGIC, MIS, DRL, DICE, Clipped, Shrunk, Slope, Opera),
+    )
 }
 USUAL = ("is", "pdis", "wis", "pdwis", "mb", "dr", "wdr", "tdr")
 
@@ -64,7 +70,9 @@ __all__ = [
     "DR",
     "DRL",
     "ESTIMATORS",
+    "FQE",
     "IS",
+    "MAGIC",
     "MB",
     "MIS",
     "PDIS",

@@ -20,6 +20,7 @@ from tightrope.models.base import (
     SimulatedModel,
     SmoothModel,
 )
+from tightrope.models.fitted_q import FittedQ
 from tightrope.models.given import GivenValues
 from tightrope.models.regression import LinearModel, PolynomialModel
 from tightrope.models.simulator import RegressorModel, SimulatorModel
@@ -30,6 +31,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "tabular": TabularModel,
     "linear": LinearModel,
     "polynomial": PolynomialModel,
+    "fitted-q": FittedQ,
 }
 
 
@@ -84,6 +86,7 @@ __all__ = [
     "BatchedModel",
     "CountedModel",
     "Evaluated",
+    "FittedQ",
     "GivenValues",
     "LinearModel",
     "Model",

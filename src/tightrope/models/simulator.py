@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -16,6 +15,7 @@ from tightrope.base.dataset import Array, BoolArray
 from tightrope.base.errors import DataError
 from tightrope.base.problem import Problem
 from tightrope.models.gram import clamped_cholesky
+from tightrope.models.learner import Learner
 from tightrope.models.rollouts.model import RolloutModel, RolloutSettings
 from tightrope.models.rollouts.transitions import Transitions
 
@@ -155,9 +155,7 @@ class RegressorModel(RolloutSettings):
 
     def prepare(self, problem: Problem, *, anchor: str) -> RolloutModel:
         """These logs as X and Y."""
-        for method in ("fit", "predict"):
-            if not callable(getattr(self.regressor, method, None)):
-                raise DataError(f"regressor must have {method}(); {type(self.regressor).__name__} has none")
+        learner = Learner(self.regressor, self.seed)
         logs = Transitions.of(problem.dataset)
         if not logs.known.any():
             raise DataError(
@@ -169,7 +167,7 @@ class RegressorModel(RolloutSettings):
             logs = logs.of_survivors()
         inputs = np.hstack([logs.states, logs.encode(logs.actions)])
         outcomes = np.stack(extra, axis=1) if extra else None
-        task = Task(logs, self.regressor, self.seed, inputs, outcomes, self.reward is None, learn_end)
+        task = Task(logs, learner, inputs, outcomes, self.reward is None, learn_end)
         fit = partial(RegressorDynamics.of, task)
         rollouts = RolloutModel.of(problem, logs, self, anchor, logs.width, fit, normal=True)
         return replace(rollouts, fit_rows=FIT_ROWS)
@@ -180,8 +178,7 @@ class Task:
     """The inputs and targets of a regression, and the regressor whose copies learn it."""
 
     logs: Transitions
-    regressor: Any
-    seed: int
+    learner: Learner
     inputs: Array  # (N, d + w)
     outcomes: Array | None  # (N, [reward] [end])
     learn_reward: bool
@@ -189,32 +186,11 @@ class Task:
 
     def learn(self, targets: Array, weights: Array) -> Any:
         """A fitted copy, from the steps of positive weight."""
-        learner = copy.deepcopy(self.regressor)
-        settings = learner.get_params() if hasattr(learner, "get_params") else {}
-        if settings.get("random_state", 0) is None:
-            learner.set_params(random_state=self.seed % 2**32)
-        used = weights > 0
-        targets = targets[used, 0] if targets.shape[1] == 1 else targets[used]
-        try:
-            learner.fit(self.inputs[used], targets, sample_weight=weights[used])
-        except TypeError as error:
-            raise DataError(
-                f"regressor must have a fit that takes sample_weight, so that episodes can be weighted; "
-                f"{type(learner).__name__} does not ({error})"
-            ) from error
-        except ValueError as error:
-            raise DataError(f"regressor {type(learner).__name__} does not fit these logs: {error}") from error
-        return learner
+        return self.learner.learn(self.inputs, targets, weights)
 
-    def predict(self, learner: Any, inputs: Array, width: int) -> Array:
+    def predict(self, fitted: Any, inputs: Array, width: int) -> Array:
         """What a fitted copy says, (K, width)."""
-        predictions = numbers("regressor", learner.predict(lent(inputs)), DataError)
-        if predictions.size != len(inputs) * width or len(predictions) != len(inputs):
-            raise DataError(f"regressor must predict shape ({len(inputs)}, {width}); got shape {predictions.shape}")
-        if not np.isfinite(predictions).all():
-            first = predictions[~np.isfinite(predictions)][0]
-            raise DataError(f"regressor {type(learner).__name__} must predict finite numbers; got {first}")
-        return predictions.reshape(len(inputs), width)
+        return self.learner.predict(fitted, inputs, width)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from tests.mutants.planted import (
     behaviors,
+    blends,
     bounds,
     comparing,
     data,
@@ -11,6 +12,7 @@ from tests.mutants.planted import (
     estimators,
     exact,
     face,
+    fitted,
     gains,
     guards,
     limited,
@@ -34,6 +36,7 @@ TOPICS: tuple[Topic, ...] = (
     gains.TOPIC,
     marginals.TOPIC,
     limited.TOPIC,
+    blends.TOPIC,
     weights.TOPIC,
     engines.TOPIC,
     bounds.TOPIC,
@@ -43,6 +46,7 @@ TOPICS: tuple[Topic, ...] = (
     models.TOPIC,
     tabular.TOPIC,
     regressions.TOPIC,
+    fitted.TOPIC,
     behaviors.TOPIC,
     guards.TOPIC,
     readers.TOPIC,

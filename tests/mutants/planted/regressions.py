@@ -88,9 +88,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "regressors are fitted without weights",
-            "Task.learn",
-            "learner.fit(self.inputs[used], targets, sample_weight=weights[used])",
-            "learner.fit(self.inputs[used], targets)",
+            "Learner.learn",
+            "learner.fit(inputs[used], targets, sample_weight=weights[used])",
+            "learner.fit(inputs[used], targets)",
             "test_a_linear_regressor_is_the_linear_model",
         ),
         Mutant(

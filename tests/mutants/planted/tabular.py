@@ -51,7 +51,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "an upper bound's unseen pairs earn the least",
-            "TabularModel._reward",
+            "TabularModel.reward_of_unseen",
             'low if anchor == "low" else high',
             "low",
             "test_unseen_pairs_by_hand",

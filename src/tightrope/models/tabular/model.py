@@ -82,7 +82,7 @@ class TabularModel:
             place[data.offsets[:-1]],
             probs=probs,
             unseen=_UNSEEN[self.unseen],
-            unseen_reward=self._reward(data, anchor),
+            unseen_reward=self.reward_of_unseen(data, anchor),
             known_rewards=self._known_rewards(labels, action_labels),
             smoothing=self.smoothing,
         )
@@ -114,7 +114,7 @@ class TabularModel:
             raise DataError(f"rewards must be finite numbers of shape {shape}; got shape {table.shape}")
         return table[np.ix_(labels, actions)].reshape(-1)
 
-    def _reward(self, data: TrajectoryDataset, anchor: str) -> float:
+    def reward_of_unseen(self, data: TrajectoryDataset, anchor: str) -> float:
         """The reward of an unseen pair: as set, or the worst end of the declared range, or of the sample."""
         if self.unseen_reward is not None:
             return self.unseen_reward
