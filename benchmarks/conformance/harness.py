@@ -146,7 +146,7 @@ class Entry:
     only: tuple[str, ...] = ()  # the data sets to ask about, where each takes long; none named: all
 
 
-class Skipped(Exception):
+class InapplicableError(Exception):
     """The library says, in its own documentation, that it does not do this."""
 
 
@@ -154,7 +154,7 @@ def attempt(call: Callable[[], Any]) -> Any:
     """What a call returns, as JSON can hold it, or what it raised."""
     try:
         value = call()
-    except Skipped as reason:
+    except InapplicableError as reason:
         return {"skipped": str(reason)}
     except Exception as error:  # whatever the library raises is a result
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
@@ -196,7 +196,9 @@ def measured(entry: Entry, problems: Mapping[str, Any]) -> dict[str, Any]:
     values = {name: attempt(lambda each=data[name]: entry.estimate(each)) for name in chosen}
     repeats = np.array(problems["repeats"], dtype=float)
     weigh = entry.weighted
-    weighted = None if weigh is None else {name: attempt(lambda name=name: weigh(data[name], repeats)) for name in EIGHT}
+    weighted = (
+        None if weigh is None else {name: attempt(lambda name=name: weigh(data[name], repeats)) for name in EIGHT}
+    )
     intervals: dict[str, Any] = {method: {"data": {}, "samples": {}} for method in entry.intervals}
     for name, each in data.items():
         for method, bounds in entry.intervals.items():

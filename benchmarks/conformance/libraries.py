@@ -26,17 +26,20 @@ LIBRARIES = (
         note="installs as it is, torch pinned",
         beyond=(
             "the distribution of the return and its tail, estimated under the candidate (`CumulativeDistributionOPE`)",
-            "marginal importance weights by minimax and augmented-Lagrangian learning (`scope_rl.ope.weight_value_learning`)",
-            "continuous actions of a deterministic candidate by a kernel (`scope_rl.ope.continuous`, `gaussian_kernel` and others)",
-            "data sets made from a Gymnasium environment and policies trained on them (`SyntheticDataset`, `TrainCandidatePolicies`)",
+            "marginal importance weights by minimax and augmented-Lagrangian learning "
+            "(`scope_rl.ope.weight_value_learning`)",
+            "continuous actions of a deterministic candidate by a kernel (`scope_rl.ope.continuous`)",
+            "data sets made from a Gymnasium environment and policies trained on them "
+            "(`SyntheticDataset`, `TrainCandidatePolicies`)",
             "choosing among policies, and judging how well estimators choose (`OffPolicySelection`)",
         ),
     ),
     Library(
         "rllib", "RLlib", "runner_rllib.py", (TORCH, (*TORCH, "ray[rllib]==2.60.0")),
-        note="installs as it is, torch pinned; the estimators are those of the old API stack, which this version still ships",
+        note="installs as it is, torch pinned; the estimators are those of the old API stack, which this "
+        "version still ships",
         beyond=(
-            "estimates during training, each time an algorithm is evaluated, on data that Ray spreads over machines (`estimate_on_dataset`)",
+            "estimates on data that Ray spreads over machines (`estimate_on_dataset`, for single steps)",
             "trains the policies themselves, offline and online",
         ),
     ),
@@ -46,14 +49,16 @@ LIBRARIES = (
         note="imports `jaxtyping`, `typeguard` and `pandas`, which it does not ask pip for; installed beside it",
         beyond=(
             "metrics of a d3rlpy policy at every epoch of its training (`offline_rl_ope.api.d3rlpy`)",
-            "propensity models by torch networks, also for continuous actions (`offline_rl_ope.PropensityModels.torch`)",
+            "propensity models by torch networks, also for continuous actions "
+            "(`offline_rl_ope.PropensityModels.torch`)",
         ),
     ),
     Library(
         "d3rlpy", "d3rlpy", "runner_d3rlpy.py", (TORCH, (*TORCH, "d3rlpy==2.8.1")),
         note="installs as it is, torch pinned",
         beyond=(
-            "fitted Q evaluation by deep networks, with images as observations (`d3rlpy.ope.FQE`, `PixelEncoderFactory`)",
+            "fitted Q evaluation by deep networks, with images as observations "
+            "(`d3rlpy.ope.FQE`, `PixelEncoderFactory`)",
             "trains offline policies: CQL, IQL, TD3+BC, Decision Transformer and others (`d3rlpy.algos`)",
         ),
     ),
@@ -65,9 +70,10 @@ LIBRARIES = (
             ("numpy==1.23.5", "pandas==1.5.2", "scikit-learn==1.1.3", "scipy==1.9.3", "seaborn==0.11.2",
              "matplotlib<3.9", "tqdm", "PyYAML==6.0.1", "Pillow"),
         ),
-        note="`pip install obp` fails on Python 3.11: 0.5.7 asks for Python below 3.11, and older ones build PyYAML 5.4.1, "
-        "which fails (`AttributeError: 'build_ext' object has no attribute 'cython_sources'`). Installed without its "
-        "dependencies, then with its own pins of numpy, pandas, scikit-learn and scipy, and torch 2.13.0 instead of 1.12",
+        note="`pip install obp` fails on Python 3.11: 0.5.7 asks for Python below 3.11, and older ones build PyYAML "
+        "5.4.1, which fails (`AttributeError: 'build_ext' object has no attribute 'cython_sources'`). Installed "
+        "without its dependencies, then with its own pins of numpy, pandas, scikit-learn and scipy, and "
+        "torch 2.13.0 instead of 1.12",
         beyond=(
             "rankings and slates (`obp.ope.SlateIndependentIPS`, `SlateCascadeDoublyRobust` and others)",
             "action embeddings (`obp.ope.MarginalizedInverseProbabilityWeighting`)",

@@ -107,7 +107,9 @@ def pair(candidate: tuple[Row, ...], name: str, discount: Fraction = Fraction(1)
         (2, 1): [(Fraction(1), END, Fraction(-1))],
     }
     half = row("1/2", "1/2")
-    return Process(name, "two decisions, all episodes of two steps", outcomes, (half, half, half), candidate, 2, discount)
+    return Process(
+        name, "two decisions, all episodes of two steps", outcomes, (half, half, half), candidate, 2, discount
+    )
 
 
 def door(candidate: Row, name: str) -> Process:
@@ -220,7 +222,12 @@ def with_padding(data: dict[str, Any]) -> dict[str, Any]:
         }
 
     rows = {name: [*data[name], [1.0, 0.0]] for name in ("behavior", "candidate")}
-    return {**data, **rows, "q_values": [*data["q_values"], [0.0, 0.0]], "episodes": [padded(o) for o in data["episodes"]]}
+    return {
+        **data,
+        **rows,
+        "q_values": [*data["q_values"], [0.0, 0.0]],
+        "episodes": [padded(o) for o in data["episodes"]],
+    }
 
 
 def on_policy(data: dict[str, Any]) -> dict[str, Any]:
@@ -298,7 +305,9 @@ def clinic() -> Process:
     }  # fmt: skip
     candidate = (row("1/10", "9/10"), row("1/2", "1/2"), row("9/10", "1/10"), row("1/10", "9/10"))
     start = dict.fromkeys(range(4), QUARTER)
-    return Process("clinic", "one decision, cured or not", outcomes, (row("4/5", "1/5"),) * 4, candidate, 1, start=start)
+    return Process(
+        "clinic", "one decision, cured or not", outcomes, (row("4/5", "1/5"),) * 4, candidate, 1, start=start
+    )
 
 
 def sample_processes() -> dict[str, Process]:

@@ -1,8 +1,8 @@
 """Run our laws on the estimators of other libraries, each in an environment of its own, and write docs/conformance.md.
 
-``python benchmarks/conformance/run.py --out docs/conformance.md`` installs the libraries under build/conformance (once),
-asks each of them twice, and compares the two answers. A library that was asked before and has not changed since is not
-asked again. ``--only scope_rl`` asks one.
+``python benchmarks/conformance/run.py --out docs/conformance.md`` installs the libraries under build/conformance
+(once), asks each of them twice, and compares the two answers. A library that was asked before and has not changed since
+is not asked again. ``--only scope_rl`` asks one.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def answers(library: Library, build: Path, asked: Path) -> dict[str, Any]:
 def once(library: Library, python: Path, asked: Path, out: Path) -> dict[str, Any]:
     """One run of a runner."""
     command = [str(python), str(HERE / library.runner), "--problems", str(asked), "--out", str(out)]
-    done = subprocess.run(command, env={**os.environ, **THREADS}, capture_output=True, text=True)
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH" or not library.installs}
+    done = subprocess.run(command, env={**plain, **THREADS}, capture_output=True, text=True)
     if done.returncode:
         return {"library": library.name, "failed": done.stderr.strip().splitlines()[-1]}
     answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))

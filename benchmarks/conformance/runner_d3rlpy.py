@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import d3rlpy
 import numpy as np
-from harness import Data, Entry, Skipped, main
+from harness import Data, Entry, InapplicableError, main
 
 STEPS = 2000
 SMALL = ("one step", "two steps", "door", "two steps, greedy candidate", "door, greedy candidate")
@@ -26,7 +26,7 @@ def imitator(data: Data) -> d3rlpy.algos.DiscreteBC:
     """A policy of d3rlpy that does what the candidate does."""
     table = data.table("candidate")
     if not np.isin(table, (0.0, 1.0)).all():
-        raise Skipped("it evaluates what `predict` of an algorithm does, a deterministic policy")
+        raise InapplicableError("it evaluates what `predict` of an algorithm does, a deterministic policy")
     greedy = table.argmax(axis=1)
     algo = d3rlpy.algos.DiscreteBCConfig(learning_rate=1e-2, batch_size=32).create(device=False)
     algo.fit(replay(data, greedy[data.states]), n_steps=300, n_steps_per_epoch=300, **QUIET)
@@ -42,9 +42,7 @@ def estimate(data: Data) -> float:
     """The mean of Q(s, π(s)) at the starts of episodes."""
     d3rlpy.seed(0)
     algo, buffer = imitator(data), replay(data, data.actions)
-    config = d3rlpy.ope.FQEConfig(
-        learning_rate=1e-2, gamma=data.discount, batch_size=32, target_update_interval=50
-    )
+    config = d3rlpy.ope.FQEConfig(learning_rate=1e-2, gamma=data.discount, batch_size=32, target_update_interval=50)
     fqe = d3rlpy.ope.DiscreteFQE(algo=algo, config=config, device=False)
     fqe.fit(buffer, n_steps=STEPS, n_steps_per_epoch=STEPS, **QUIET)
     return d3rlpy.metrics.InitialStateValueEstimationEvaluator()(fqe, buffer)
@@ -58,7 +56,7 @@ ENTRIES = {
         f"target_update_interval=50)).fit(dataset, n_steps={STEPS})`, then `InitialStateValueEstimationEvaluator`; the "
         "policy is a `DiscreteBC` trained to do what the candidate does",
         tolerance=0.05,
-        exempt={law: TRAINED for law in ("order", "duplication", "on policy", "padding", "long horizon")},
+        exempt=dict.fromkeys(("order", "duplication", "on policy", "padding", "long horizon"), TRAINED),
         timed=False,
         only=SMALL,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness import ALPHA, RESAMPLES, Bounds, Data, Entry, Estimate, Skipped, main
+from harness import ALPHA, RESAMPLES, Bounds, Data, Entry, Estimate, InapplicableError, main
 from obp.ope import (
     DoublyRobust,
     InverseProbabilityWeighting,
@@ -18,7 +18,7 @@ ONE_STEP = "its data are rounds of one decision; there are no episodes of severa
 def inputs(data: Data) -> dict[str, Any]:
     """The arguments of an estimator; distributions have shape (n_rounds, n_actions, len_list)."""
     if data.horizon > 1:
-        raise Skipped(ONE_STEP)
+        raise InapplicableError(ONE_STEP)
     return {
         "reward": data.rewards,
         "action": data.actions,
@@ -55,7 +55,8 @@ def entry(kind: type, *, self_normalized: bool = False, **exempt: str) -> Entry:
         reading=f"`obp.ope.{kind.__name__}().estimate_policy_value` and `.estimate_interval(alpha=0.05)`, arguments as "
         "their docstrings say, `len_list` of 1",
         self_normalized=self_normalized,
-        exempt={"padding": ONE_STEP, "long horizon": ONE_STEP} | {k.replace("_", " "): why for k, why in exempt.items()},
+        exempt={"padding": ONE_STEP, "long horizon": ONE_STEP}
+        | {k.replace("_", " "): why for k, why in exempt.items()},
         intervals={"bootstrap": interval(kind)},
     )
 

@@ -53,9 +53,9 @@ def entry(kind: type, *, self_normalized: bool = False, **exempt: str) -> Entry:
     """An estimator with its four intervals."""
     return Entry(
         estimate(kind),
-        reading=f"`scope_rl.ope.discrete.{kind.__name__}().estimate_policy_value` and `.estimate_interval(alpha=0.05, ci=...)`, "
-        "arguments as their docstrings say. They ask for `n_trajectories * step_per_trajectory` rows, so the runner writes "
-        "out the steps after an early end (ratio 1, reward 0)",
+        reading=f"`scope_rl.ope.discrete.{kind.__name__}().estimate_policy_value` and `.estimate_interval(alpha=0.05, "
+        "ci=...)`, arguments as their docstrings say. They ask for `n_trajectories * step_per_trajectory` rows, so the "
+        "runner writes out the steps after an early end (ratio 1, reward 0)",
         self_normalized=self_normalized,
         exempt={"padding": PADDED} | {name.replace("_", " "): why for name, why in exempt.items()},
         intervals={label: interval(kind, method) for label, method in KINDS.items()},

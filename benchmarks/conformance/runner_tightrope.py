@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from harness import ALPHA, RESAMPLES, Bounds, Data, Entry, Skipped, main
+from harness import ALPHA, RESAMPLES, Bounds, Data, Entry, InapplicableError, main
 
 import tightrope
 from tightrope.base.problem import Problem
@@ -38,7 +38,7 @@ def values(data: Data) -> GivenValues:
     return GivenValues(np.tile(data.table("q_values"), (data.horizon, 1, 1)))
 
 
-def entry(make: Callable[[Data], Any], label: str, **more: Any) -> Entry:
+def entry(make: Callable[[Data], Any], label: str, methods: tuple[str, ...] = (), **more: Any) -> Entry:
     """An estimator with its intervals."""
 
     def bounds(method: str) -> Bounds:
@@ -55,7 +55,7 @@ def entry(make: Callable[[Data], Any], label: str, **more: Any) -> Entry:
         estimate=lambda data: make(data)(problem(data)).estimate,
         weighted=lambda data, weights: float(make(data)(problem(data))(weights)),
         reading=f"`{label}` on `tightrope.read(columns)`; intervals: `tightrope.interval(..., method=...)`",
-        intervals={method: bounds(method) for method in ("percentile", "bca", "studentized")},
+        intervals={method: bounds(method) for method in methods},
         **more,
     )
 
@@ -67,15 +67,16 @@ MODEL = "the value in a model of the logs does not repeat the returns of the sam
 def long_enough(data: Data) -> Any:
     """MB, where the states say the time."""
     if data.horizon > 20:
-        raise Skipped("a tabular model that knows no time cannot tell the steps of a long episode apart")
+        raise InapplicableError("a tabular model that knows no time cannot tell the steps of a long episode apart")
     return MB()
 
 
+BOTH = ("percentile", "studentized")
 ENTRIES = {
-    "IS": entry(lambda data: IS(), "IS()"),
+    "IS": entry(lambda data: IS(), "IS()", BOTH),
     "PDIS": entry(lambda data: PDIS(), "PDIS()"),
     "WIS": entry(lambda data: WIS(), "WIS()", self_normalized=True),
-    "PDWIS": entry(lambda data: PDWIS(), "PDWIS()", self_normalized=True),
+    "PDWIS": entry(lambda data: PDWIS(), "PDWIS()", BOTH, self_normalized=True),
     "DR, values given": entry(
         lambda data: DR(values(data), fit="shared"), 'DR(GivenValues(table), fit="shared")', exempt={"on policy": GIVEN}
     ),
