@@ -236,8 +236,8 @@ def times(problems: Mapping[str, Any], working: Results) -> str:
                 )
     return (
         f"## Times\n\nMilliseconds, {problems['speed']['about']}, one thread, median of three, from arrays of steps "
-        "to the number; on a machine that does other work too, so that only large differences mean something. Intervals by resampling "
-        "have 500 resamples. "
+        "to the number; on a machine that does other work too, so that only large differences mean "
+        "something. Intervals by resampling have 500 resamples. "
         "Each library does its own checks: not all of this time is arithmetic.\n\n"
         + table(["library", "estimator", "estimate", "interval"], rows)
     )

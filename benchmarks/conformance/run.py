@@ -50,7 +50,7 @@ def pip(python: Path, *arguments: str) -> None:
         raise RuntimeError(f"pip install {' '.join(arguments)}: {lines[-1] if lines else done.returncode}")
 
 
-def answers(library: Library, build: Path, asked: Path) -> dict[str, Any]:
+def answers(library: Library, build: Path, asked: Path, kept_only: bool) -> dict[str, Any]:
     """What the library says, asked twice; kept until the problems or its runner change."""
     sources = [asked, HERE / "harness.py", HERE / library.runner]
     if library.key == "tightrope":
@@ -59,6 +59,8 @@ def answers(library: Library, build: Path, asked: Path) -> dict[str, Any]:
     kept = build / f"{library.key}.json"
     if kept.exists() and (earlier := json.loads(kept.read_text())).get("key") == key:
         return earlier
+    if kept_only:
+        return {"library": library.name, "failed": "not asked yet"}
     try:
         python = environment(library, build)
     except (RuntimeError, subprocess.CalledProcessError) as error:
@@ -93,6 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--kept", action="store_true", help="write the page from earlier answers, and ask nobody")
     parser.add_argument("--build", type=Path, default=Path("build/conformance"))
     given = parser.parse_args()
     asked = given.build.resolve() / "problems.json"
@@ -101,7 +104,7 @@ def main() -> None:
     for library in LIBRARIES:
         if not given.only or library.key in given.only:
             print(library.name, flush=True)
-            results.append((library, answers(library, given.build.resolve(), asked)))
+            results.append((library, answers(library, given.build.resolve(), asked, given.kept)))
     if given.out is not None:
         given.out.write_text(page.rendered(json.loads(json.dumps(made)), results), encoding="utf-8")
 
