@@ -203,7 +203,7 @@ def rates(problems: Mapping[str, Any], working: Results) -> str:
         f"## Error rates\n\n{len(first['drawn'])} data sets of {len(first['drawn'][0])} episodes each, drawn from "
         "a process whose value is known. A two-sided interval of 95 % may miss on each side in 2.5 % of the data sets, "
         "a lower bound of 95 % in 5 %. **Bold**: so many misses have a "
-        f"probability below {RARE:g} at the nominal level.\n\n"
+        f"probability below {RARE:g} at the nominal level, so that about one cell in a hundred is bold by chance.\n\n"
         + table(
             ["problem", "library", "estimator", "interval", "truth below it", "truth above it", "median width"], rows
         )

@@ -114,19 +114,21 @@ def fitted(kind: type) -> Estimate:
 CALL = '`ray.rllib.offline.estimators.{}(policy, gamma).estimate(batch)["v_target"]`, episodes told apart by `eps_id`'
 GIVEN = "q̂ is given and wrong on purpose: it does not cancel in a sample"
 TRAINED = "a network trained by a seed: equal up to its training error only, which the law of enumeration measures"
+FLOAT = 1e-5  # a SampleBatch holds float32
 LEARNED = dict.fromkeys(("order", "duplication", "on policy", "padding", "long horizon"), TRAINED)
 ENTRIES = {
     "ImportanceSampling": Entry(
         sampling(ImportanceSampling), CALL.format("ImportanceSampling") + "; per-decision, says its docstring",
+        tolerance=FLOAT,
     ),
     "WeightedImportanceSampling": Entry(
         sampling(WeightedImportanceSampling),
         CALL.format("WeightedImportanceSampling") + "; its docstring divides by the mean ratio over all episodes, |D|",
-        self_normalized=True,
+        self_normalized=True, tolerance=FLOAT,
     ),
     "DoublyRobust, values given": Entry(
         given, CALL.format("DoublyRobust") + ', `q_model_config={"type": ...}` with a model of our own',
-        exempt={"on policy": GIVEN},
+        exempt={"on policy": GIVEN}, tolerance=FLOAT,
     ),
     "DirectMethod, FQE": Entry(
         fitted(DirectMethod), CALL.format("DirectMethod") + f" after `.train(batch)`, `q_model_config={TRAINING}`",
