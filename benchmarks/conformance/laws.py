@@ -98,7 +98,7 @@ def judge(problems: Mapping[str, Any], results: Mapping[str, Any], law: str) -> 
     if law in results["exempt"]:
         return Verdict(NONE, results["exempt"][law])
     if law == "shift" and not results["self_normalized"]:
-        return Verdict(NONE, "not self-normalised: its ratios do not average to exactly one in a sample")
+        return Verdict(NONE, "a law of self-normalised estimates: other ratios do not average to exactly one")
     if law == "weights":
         return weights(results)
     skipped = []

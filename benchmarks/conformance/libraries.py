@@ -25,7 +25,6 @@ LIBRARIES = (
         "scope_rl", "SCOPE-RL", "runner_scope_rl.py", (TORCH, (*TORCH, "scope-rl==0.2.1")),
         note="installs as it is, torch pinned",
         beyond=(
-            "the distribution of the return and its tail, estimated under the candidate (`CumulativeDistributionOPE`)",
             "marginal importance weights by minimax and augmented-Lagrangian learning "
             "(`scope_rl.ope.weight_value_learning`)",
             "continuous actions of a deterministic candidate by a kernel (`scope_rl.ope.continuous`)",
