@@ -91,7 +91,7 @@ def top(working: Results, verdicts: Mapping[tuple[str, str], Mapping[str, Verdic
     summary = (
         f"**{len(others)} estimators of {libraries} libraries under {len(LAWS)} laws: {clean} obey every law "
         "that applies to them.** "
-        f"Of the {states.count(PASS) + states.count(FAIL)} laws that apply, {states.count(FAIL)} are broken; of ours, "
+        f"Of {states.count(PASS) + states.count(FAIL)} pairs of estimator and law, {states.count(FAIL)} fail; of ours, "
         f"{ours.count(FAIL)} of {ours.count(PASS) + ours.count(FAIL)}."
     )
     repeated = [result["repeated"] for _, result in working]
