@@ -183,18 +183,19 @@ def judge_interval(results: Mapping[str, Any], method: str, law: str) -> Verdict
         return Verdict(NONE, results["exempt"]["like returns"])
     if law == "follows" and method in ("Hoeffding", "Bernstein"):
         return Verdict(NONE, "an inequality, which may be wide")
-    tested = 0
+    tested, refused = 0, ""
     for kind in KINDS:
         for name in TESTED[law]:
             data = f"eight of {kind}{name}"
             low_high, value = ends.get(data), values.get(data)
             if not usable(low_high, value):
+                refused = refused or (low_high if isinstance(low_high, Mapping) else {}).get("error", "")
                 continue
             tested += 1
             problem = CHECKS[law](low_high, value, ends.get(f"eight of {kind}, four times"), results["tolerance"])
             if problem:
                 return Verdict(FAIL, example={"data": data, "returned": problem})
-    return Verdict(PASS) if tested else Verdict(NONE, "no interval on these data")
+    return Verdict(PASS) if tested else Verdict(NONE, refused or "no interval on these data")
 
 
 TESTED = {"sides": ("", ", all returns alike"), "narrows": ("",), "follows": (", all returns alike",)}

@@ -179,6 +179,9 @@ def intervals(working: Results) -> str:
     for library, name, method, one in each_interval(working):
         judged = {law: judge_interval(one, method, law) for law in INTERVAL_LAWS}
         broken = "; ".join(f"{v.example['data']}: {v.example['returned']}" for v in judged.values() if v.state == FAIL)
+        if judged["sides"].state not in SIGNS:
+            why = judged["sides"].why.replace("`", "'")
+            broken = f"eight episodes are too few: raised `{why}`"
         rows.append([library, name, method, *(SIGNS.get(v.state, "–") for v in judged.values()), broken])
     explained = "\n".join(f"- **{law}**: {about}" for law, about in INTERVAL_LAWS.items())
     return (
