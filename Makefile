@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 D3RLPY := .venv-d3rlpy
 
-.PHONY: demo test quick test-d3rlpy check browser mutants coverage field reproduce bias bench fuzz docs pictures package clean
+.PHONY: demo test quick test-d3rlpy check browser mutants coverage field reproduce bias bench conformance fuzz docs pictures package clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo
@@ -79,6 +79,11 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/tabular.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/regression.py --out docs/benchmarks.md
 	$(BIN)/python benchmarks/fqe.py --out docs/benchmarks.md
+
+# Our laws on the estimators of other libraries, each in an environment of its own under build/conformance: several GB and, the
+# first time, half an hour. `make conformance ONLY="scope_rl obp"` asks some, and writes no page.
+conformance: $(VENV)/.dev
+	$(BIN)/python benchmarks/conformance/run.py $(if $(ONLY),--only $(ONLY),--out docs/conformance.md)
 
 # Hours: random valid logs in strange clothes against slow oracles. It goes on where it was stopped; a part of it is
 # `python -m tests.fuzz --first SEED --questions COUNT`.

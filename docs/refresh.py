@@ -35,6 +35,7 @@ PAGES = tuple(
     page
     for page in (
         README,
+        DOCS / "comparison.md",
         *(one for each in FOLDERS for one in sorted(each.glob("*.md"))),
     )
     if EXAMPLE.search(page.read_text(encoding="utf-8"))
