@@ -66,7 +66,8 @@ def evaluate(
     estimator: Annotated[
         list[str] | None,
         typer.Option(
-            help="is, pdis, wis, pdwis, mb, dr, wdr, tdr; repeat for several.",
+            help="is, pdis, wis, pdwis, mb, dr, wdr, tdr (these by default), fqe, magic, mis, drl, dice, clipped, "
+            "shrunk, slope, opera; repeat for several.",
             rich_help_panel=METHODS,
             autocompletion=estimators,
         ),
@@ -75,7 +76,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             help="percentile, bca, basic, studentized, t, hoeffding, empirical-bernstein, anderson, cut, betting, "
-            "betting-mixture, robust (with mb), rehearsed (with wdr); repeat for several.",
+            "betting-mixture, bottou (with clipped), robust (with mb), rehearsed (with wdr); repeat for several.",
             rich_help_panel=METHODS,
             autocompletion=methods,
         ),
