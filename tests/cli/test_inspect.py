@@ -103,7 +103,7 @@ def test_what_is_no_table_has_its_own_message(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--estimator", "magic"), 'estimator must be "is"'),
+        (("--estimator", "magick"), 'estimator must be "is"'),
         (("--method", "magic"), 'method must be "percentile"'),
         (("--model", "magic"), 'model must be "auto", "tabular"'),
         (("--confidence", "95"), "confidence must lie between 0.5 and 1"),

@@ -144,7 +144,7 @@ def test_one_episode(method):
         ({"confidence": 1.0}, "confidence .* got 1.0"),
         ({"confidence": 95}, "confidence .* such as 0.95; got 95"),
         ({"confidence": nan}, "confidence .* got nan"),
-        ({"estimator": "magic"}, "estimator must be .*; got 'magic'"),
+        ({"estimator": "magick"}, "estimator must be .*; got 'magick'"),
         ({"method": "bayes"}, "method must be .*; got 'bayes'"),
         ({"resampling": "block"}, "resampling must be .*; got 'block'"),
         ({"seed": -1}, "seed must be a whole number from 0 .*got -1"),

@@ -115,10 +115,10 @@ def test_unnamed_methods_are_all_that_mean_something():
     labels = [one.label for one in prepared(Study("x", words, (2,), 1, named_methods((), ("t",))))[1]]
     assert labels == [name for name in USUAL if not is_model_based(name)]
     assert labels[:4] == ["is", "pdis", "wis", "pdwis"]
-    with pytest.raises(TightropeError, match=r"estimator must be .*; got 'magic'"):
-        named_methods(("magic",), ())
-    with pytest.raises(TightropeError, match=r"method must be .*; got 'magic'"):
-        named_methods((), ("magic",))
+    with pytest.raises(TightropeError, match=r"estimator must be .*; got 'magick'"):
+        named_methods(("magick",), ())
+    with pytest.raises(TightropeError, match=r"method must be .*; got 'magick'"):
+        named_methods((), ("magick",))
 
 
 def call(*words):

@@ -58,8 +58,8 @@ TOPIC = Topic(
         Mutant(
             "a family of few episodes has the whole error rate",
             "decisions/approximate.py:share",
-            "TOGETHER if n < FEWEST_TOGETHER and count > 1 else 1.0",
-            "1.0",
+            "min(alone, TOGETHER[about]) if n < FEWEST_TOGETHER and count > 1 else alone",
+            "alone",
             "test_a_family_of_few_episodes_uses_a_share_of_the_error",
         ),
         Mutant(
