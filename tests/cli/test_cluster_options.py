@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 import tightrope
+from tightrope.base import clusters
 from tightrope.cli import app
+
+
+@pytest.fixture(autouse=True)
+def _small_strata(monkeypatch):
+    monkeypatch.setattr(clusters, "FEWEST", 2)
 
 
 def rows(n=40):

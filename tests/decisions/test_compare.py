@@ -13,12 +13,14 @@ import tightrope
 from tightrope import BoundError, MissingBoundError
 from tightrope.base.problem import Problem
 from tightrope.bounds.exact.betting import Betting
+from tightrope.decisions.approximate import share
 from tightrope.decisions.contenders import Logged
 from tightrope.decisions.differences import DifferenceValues
 from tightrope.decisions.family import band
 from tightrope.domains import small
 from tightrope.estimators import TDR
 from tightrope.estimators.gain import gain
+from tightrope.evaluation.recommend import WITHOUT_MODEL
 from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import scheme
 
@@ -298,3 +300,30 @@ def test_exact_evidence_is_adjusted_for_the_number_of_candidates(logs):
     among = tightrope.compare(logs, policies, baseline=sample.origin + mean, strict=True)
     assert not any(one.better for one in among)
     assert among.verdict.kind == "cannot tell"
+
+
+def test_a_value_is_compared_with_the_lowest_that_is_possible(logs):
+    """No stake has a limit against a mean of nothing: the evidence is that against a little more."""
+    result = tightrope.compare(logs, {"new": BONUS.candidate}, baseline=0.0, strict=True)
+    assert result.standings[0].better
+
+
+def test_without_a_model_a_smaller_share_of_the_error_is_used():
+    assert share(1000, "value", 1) == share(1000, "value", 3) == 1.0
+    assert share(1000, "value", 1, model=False) == WITHOUT_MODEL.share
+
+
+@pytest.mark.parametrize("change", [{"clusters": np.arange(800) // 2}, {"strata": np.arange(800) % 2}])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda data: tightrope.compare(data, {"new": BONUS.candidate}),
+        lambda data: tightrope.distribution(data, BONUS.candidate),
+        lambda data: tightrope.improve(data),
+        lambda data: tightrope.plan(data, BONUS.candidate, effect=0.1, better_than="behavior"),
+    ],
+    ids=["compare", "distribution", "improve", "plan"],
+)
+def test_logs_by_cluster_are_refused_by_whoever_counts_episodes(logs, change, call):
+    with pytest.raises(tightrope.TightropeError, match="takes every episode for an independent draw"):
+        call(replace(logs, **change))

@@ -228,3 +228,19 @@ def test_both_parts_of_the_work_say_how_far_they_are():
         tightrope.improve(patients(300), n_resamples=200, progress=shares["testing"].append)
     assert shares["proposing"][0] == 0.0
     assert all(part == sorted(part) and part[-1] == 1.0 for part in shares.values())
+
+
+def test_the_test_has_no_say_in_what_is_proposed_where_only_probabilities_are_logged():
+    """Many states, so that some are met in the test alone: there the proposal must not know what was logged."""
+    rng, n, states = np.random.default_rng(5), 100, 30
+    wrong = 0
+    for _ in range(20):
+        rows = {
+            "state": rng.integers(states, size=n),
+            "action": rng.integers(2, size=n),
+            "reward": (rng.random(n) < 0.9).astype(float),
+            "behavior_prob": np.full(n, 0.5),
+        }
+        logs = tightrope.read(rows, one_step=True, reward_range=(0, 1))
+        wrong += tightrope.improve(logs, n_resamples=500).success  # whatever is done earns the same
+    assert wrong <= 5  # 1 expected; knowing the test's actions it was 15

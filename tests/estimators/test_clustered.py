@@ -141,10 +141,10 @@ def test_strata_are_drawn_apart():
 def test_resampling_within_strata_sees_no_difference_between_them():
     """Two strata of returns 0 and 1: within each nothing varies, so the bound is the mean."""
     rows = {
-        "reward": [0.0] * 6 + [1.0] * 6,
-        "pscore": [0.5] * 12,
-        "eval_prob": [0.5] * 12,
-        "site": ["a"] * 6 + ["b"] * 6,
+        "reward": [0.0] * 10 + [1.0] * 10,
+        "pscore": [0.5] * 20,
+        "eval_prob": [0.5] * 20,
+        "site": ["a"] * 10 + ["b"] * 10,
     }
     plain, told = tightrope.read(rows), tightrope.read(rows, strata="site")
     settings = {"estimator": "is", "method": "percentile"}
@@ -173,7 +173,7 @@ def test_what_cannot_be_clustered_is_refused(changes, settings, words):
 def test_strata_that_cannot_be():
     with pytest.raises(DataError, match="a cluster must lie in one stratum"):
         replace(CLUSTERED, strata=np.arange(90) % 2)
-    with pytest.raises(DataError, match="at least two clusters"):
+    with pytest.raises(DataError, match="at least 10 clusters"):
         Clusters.of(replace(CLUSTERED, strata=(WHOSE[0] == WHOSE).astype(int)))
 
 

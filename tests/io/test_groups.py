@@ -7,6 +7,7 @@ import pytest
 
 import tightrope
 from tightrope import DataError
+from tightrope.base import clusters
 from tightrope.io.groups import serial_notes
 
 ROWS = {
@@ -19,6 +20,11 @@ ROWS = {
 }
 PATIENTS = ["ann", "ann", "bob", "ann", "ann", "eve"]
 FOUR, SITES = ["ann", "ann", "bob", "cid", "cid", "eve"], [1, 1, 1, 2, 2, 2]
+
+
+@pytest.fixture(autouse=True)
+def _small_strata(monkeypatch):
+    monkeypatch.setattr(clusters, "FEWEST", 2)
 
 
 def codes(data):
@@ -62,7 +68,7 @@ def test_clusters_outlive_a_file(tmp_path):
         ({"patient": [[1, 2]] * 6}, {"cluster": "patient"}, "holds lists"),
         ({"patient": ["a", None, "b", "a", "a", "c"]}, {"cluster": "patient"}, "missing or NaN at episode 0, step 1"),
         ({"patient": PATIENTS, "site": SITES}, {"cluster": "patient", "strata": "site"}, "one stratum"),
-        ({"site": [1, 1, 1, 1, 1, 2]}, {"strata": "site"}, "stratum 2 holds one"),
+        ({"site": [1, 1, 1, 1, 1, 2]}, {"strata": "site"}, "stratum 2 holds 1"),
     ],
 )
 def test_columns_that_are_no_clusters(columns, settings, words):

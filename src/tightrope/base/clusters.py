@@ -14,7 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
-from tightrope.base.errors import DataError
+from tightrope.base.errors import BoundError, DataError
+
+FEWEST = 10  # clusters of a stratum
+
+
+def refuse_clusters(data: TrajectoryDataset, what: str) -> None:
+    """Refuse logs whose episodes depend on each other where every episode is taken for an independent draw."""
+    if data.clusters is not None or data.strata is not None:
+        raise BoundError(
+            f"{what} takes every episode for an independent draw; got logs with clusters or strata. evaluate, "
+            "lower_bound and constrained go by them; here give one episode of each cluster, and no cluster or strata"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +50,11 @@ class Clusters:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         counts = np.bincount(stratum)
-        if counts.min() < 2:
-            alone = data.strata[first][order][np.flatnonzero(counts[stratum[order]] < 2)[0]]
+        if counts.min() < FEWEST:
+            few = data.strata[first][order][np.flatnonzero(counts[stratum[order]] < FEWEST)[0]]
             raise DataError(
-                f"every stratum must hold at least two clusters, or nothing shows how much they differ; stratum "
-                f"{alone} holds one. Join it with another one"
+                f"every stratum must hold at least {FEWEST} clusters, because drawing k of k shows (k - 1)/k of how "
+                f"much they differ; stratum {few} holds {counts.min()}. Join it with another one, or leave strata out"
             )
         return cls(place[code], sizes[order], counts)
 

@@ -18,12 +18,13 @@ from tightrope.decisions.contenders import Baseline, Contender
 from tightrope.decisions.family import band, surely_above
 from tightrope.decisions.findings import Findings, Pair, gain_range
 from tightrope.estimators import Anchor, Estimator
-from tightrope.evaluation.recommend import OF_FEW
+from tightrope.evaluation.recommend import OF_FEW, WITHOUT_MODEL
 from tightrope.evaluation.sentences import FEWEST
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import scheme
 from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic, standard_error
+from tightrope.models import has_tabular
 
 HOW = "Shared resamples: each bound gives up as many of its lowest replicates as all of them can afford together."
 
@@ -57,13 +58,13 @@ FEWEST_TOGETHER = 5 * FEWEST
 TOGETHER: dict[About, float] = {"value": 0.2, "gain": 0.6}
 
 
-def share(n: int, about: About, count: int) -> float:
+def share(n: int, about: About, count: int, *, model: bool = True) -> float:
     """The share of the error rate that is used for so many bounds: from few episodes approximations err too often.
 
     Bounds that hold together lie further out in the tail than one alone, so they need more episodes to be near their
     level; values more than gains, whose skewness cancels in part: docs/decisions.md has the numbers.
     """
-    alone = OF_FEW[about].share if n < FEWEST else 1.0
+    alone = OF_FEW[about].share if n < FEWEST else 1.0 if model else WITHOUT_MODEL.share
     return min(alone, TOGETHER[about]) if n < FEWEST_TOGETHER and count > 1 else alone
 
 
@@ -77,8 +78,10 @@ def approximate(contenders: Sequence[Contender], baseline: Baseline, settings: S
     data = contenders[0].problem.dataset
     *own, base = _resampled(contenders, baseline, data, settings)
     about: About = "value" if baseline.number is not None else "gain"
+    model = all(has_tabular(one.problem) for one in contenders)
     by_value, by_gain, by_pair = (
-        (1 - settings.confidence) * share(data.n_trajectories, key, len(own)) for key in ("value", about, "gain")
+        (1 - settings.confidence) * share(data.n_trajectories, key, len(own), model=model)
+        for key in ("value", about, "gain")
     )
     behavior = contenders[0].problem.behavior
     lows = [one.low for one in own]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tightrope.base.blas import one_blas_thread
+from tightrope.base.clusters import refuse_clusters
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import failing
 from tightrope.base.names import suggests_keywords
@@ -67,6 +68,7 @@ def compare(
         confidence, RESAMPLES if n_resamples is None else n_resamples, seed, behavior=behavior, progress=progress,
         n_jobs=n_jobs,
     )  # fmt: skip
+    refuse_clusters(dataset, "compare")
     with failing():
         source = Source(dataset, behavior, max_step_ratio, strict)
         contenders, known = candidates(source, policies, baseline)

@@ -10,6 +10,7 @@ import numpy as np
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import check_size, is_number
+from tightrope.base.clusters import refuse_clusters
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError, failing
 from tightrope.base.names import suggests_keywords
@@ -77,6 +78,7 @@ def distribution(
     settings = Settings(confidence=confidence, n_resamples=n_resamples, seed=seed)
     _check_asked(levels, quantiles, shares, points)
     with failing():
+        refuse_clusters(dataset, "a distribution")
         problem = Problem(dataset, policy)
         check_size("reward", dataset.rewards, dataset.where)
         outcomes = Outcomes.of(problem, exact=strict)

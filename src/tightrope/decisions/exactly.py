@@ -33,6 +33,7 @@ from tightrope.functional.values import SequentialValues
 
 HOW = "Exact: every bound has its share of the error rate."
 BET = Betting()
+SMALL = 1e-12  # of the size of values: what a mean of nothing is taken for
 
 
 class Sample(NamedTuple):
@@ -119,7 +120,9 @@ def _evidence(sample: Sample, zero: float, delta: float, settings: Settings) -> 
     mean = zero - sample.values.origin
     if mean < 0:  # what is declared leaves no doubt
         return math.inf
-    return BET.log_evidence(sample.values, mean, delta=delta, seed=settings.seed)
+    # Against a mean of 0 no stake has a limit; against one a little above it the evidence is less, and still evidence.
+    least = SMALL * max(float(np.abs(sample.values.values).max()), SMALL)
+    return BET.log_evidence(sample.values, max(mean, least), delta=delta, seed=settings.seed)
 
 
 def _top(baseline: Baseline, one: Contender, zero: float, delta: float, settings: Settings) -> float:

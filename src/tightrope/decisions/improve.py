@@ -15,6 +15,7 @@ import numpy as np
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import check_size, is_number
+from tightrope.base.clusters import refuse_clusters
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError, failing
 from tightrope.base.names import suggests_keywords
@@ -149,6 +150,7 @@ def _check(dataset: TrajectoryDataset, baseline: Baseline) -> None:
             f"{dataset.n_trajectories}"
         )
     check_size("reward", dataset.rewards, dataset.where)
+    refuse_clusters(dataset, "improve")
 
 
 def _why(bound: Bound | None, baseline: Baseline, success: bool) -> str:

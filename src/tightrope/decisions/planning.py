@@ -11,6 +11,7 @@ import numpy as np
 from tightrope.api import evaluate, problem_of
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import is_number
+from tightrope.base.clusters import refuse_clusters
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError, failing
 from tightrope.base.names import must_be_one_of, suggests_keywords
@@ -143,6 +144,7 @@ def _view(bound: Bound, threshold: float, effect: float | None) -> Prospect | No
 
 def by_effect(view: Prospect, chance: float, bound: Bound, problem: Problem) -> Needed:
     """The number for a declared distance: only the spread of the values is uncertain, and resampling shows how much."""
+    refuse_clusters(problem.dataset, "a plan for a declared effect")
     estimator = find_estimator(bound.estimator.partition("+")[0]).anchored("low")
     influence = (gain(estimator) if bound.about == "gain" else estimator)(problem).influence()
     weights = draw_weights(len(influence), SPREADS, seed=0)

@@ -58,9 +58,13 @@ class Prospect:
         return NORMAL.cdf((far * math.sqrt(n / self.n) - self.width) / self.error)
 
     def chance_at_all(self, n: float) -> float:
-        """The same without taking the estimate for the truth: over all distances that it may stand for."""
-        shrink = math.sqrt(self.n / n)
-        return NORMAL.cdf((self.distance - self.width * shrink) / (self.error * math.hypot(1.0, shrink)))
+        """The same without taking the estimate for the truth: over all distances that it may stand for.
+
+        The n episodes hold these, of which the estimate is known: that of all varies by s²(1 − self.n/n) around it.
+        """
+        shrink = math.sqrt(min(self.n / n, 1.0))
+        far, spread = self.distance - self.width * shrink, self.error * math.sqrt(1.0 - shrink**2)
+        return NORMAL.cdf(far / spread) if spread > 0 else float(far > 0)
 
 
 def prospect(bound: Bound, threshold: float) -> Prospect | None:

@@ -58,8 +58,10 @@ class Coded:
     def take(self, episodes: IntArray) -> Coded:
         """Some of the episodes, with all states."""
         steps = self.dataset.steps_of(episodes)
-        part = self.dataset.take(episodes)
-        return Coded(part, self.states, self.actions, self.place[steps], self.taken[steps], self.behavior, self.known)
+        part, place, taken = self.dataset.take(episodes), self.place[steps], self.taken[steps]
+        # What is not known is shown by these episodes alone: others must have no say in what is made of them.
+        behavior = self.behavior if self.known else _shown(part, place, taken, *self.shape)[0]
+        return Coded(part, self.states, self.actions, place, taken, behavior, self.known)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -101,6 +103,9 @@ def _shown(data: TrajectoryDataset, place: IntArray, taken: IntArray, states: in
     table = np.bincount(pairs, weights=probs, minlength=states * actions) / np.maximum(counts, 1)
     constant = bool((np.abs(probs - table[pairs]) <= CONSTANT).all())
     table = table.reshape(states, actions)
+    total = table.sum(axis=1, keepdims=True)
+    # In a state that these episodes do not hold: all actions that they know, alike.
+    table[total[:, 0] == 0] = np.bincount(taken, minlength=actions) > 0
     total = table.sum(axis=1, keepdims=True)
     return table / total, constant and bool(np.allclose(total, 1.0, rtol=0.0, atol=CONSTANT))
 

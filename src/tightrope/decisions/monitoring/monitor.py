@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tightrope.base.blas import one_blas_thread
+from tightrope.base.clusters import refuse_clusters
 from tightrope.base.content import digest
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError, failing
@@ -213,9 +214,5 @@ def _checked(logs: TrajectoryDataset) -> tuple[float, float]:
             "a monitor must count all episodes: which ones were cut off and left out may depend on how they went. Read "
             'the logs with incomplete="terminate" (--incomplete terminate), or declare a shorter horizon'
         )
-    if logs.clusters is not None:
-        raise BoundError(
-            "a monitor bets on one episode after another, which must not depend on each other; got clusters. Give it "
-            "one episode of each cluster"
-        )
+    refuse_clusters(logs, "a monitor")
     return low, high
