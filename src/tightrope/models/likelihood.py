@@ -11,6 +11,7 @@ from tightrope.models.rollouts.model import RolloutModel
 from tightrope.models.score_test import score_test, second_order
 from tightrope.models.tabular.data import TabularData
 from tightrope.models.tabular.prepared import PreparedTabular
+from tightrope.models.tabular.sorting import stretches
 
 MOST_STEPS = 20_000  # that the test of fit looks at
 
@@ -33,14 +34,19 @@ def log_likelihoods(prepared: PreparedModel, weights: Array) -> tuple[Array, Arr
 
 def _tabular(data: TabularData, weights: Array) -> tuple[Array, Array]:
     _, n_states, n_actions = data.probs.shape
-    steps = np.repeat(weights, np.diff(data.offsets))
-    pair, arc = data.kind_pair[data.kinds], data.kind_arc[data.kinds]
-    known = arc >= 0
-    arcs = np.bincount(arc[known], weights=steps[known], minlength=len(data.arc_pair))
-    pairs = np.bincount(pair[known], weights=steps[known], minlength=n_states * n_actions)
+    arcs, pairs = np.zeros(len(data.arc_pair) + 1), np.zeros(n_states * n_actions)  # the last arc (-1): unknown
+    for some in stretches(data.offsets):
+        kinds, steps = data.kinds[some.steps], weights[some.whose]
+        known = data.kind_arc[kinds] >= 0
+        np.add.at(arcs, data.kind_arc[kinds[known]], steps[known])
+        np.add.at(pairs, data.kind_pair[kinds[known]], steps[known])
     starts = np.bincount(data.starts, weights=weights, minlength=n_states)
-    likely = np.full(len(pair), np.nan)
-    likely[known] = np.log((arcs[arc[known]] + 1 / (n_states + 1)) / (pairs[pair[known]] + 1))
+    likely = data.scratch.empty(len(data.kinds))
+    for some in stretches(data.offsets):
+        kinds = data.kinds[some.steps]
+        pair, arc = data.kind_pair[kinds], data.kind_arc[kinds]
+        chance = np.log((arcs[arc] + 1 / (n_states + 1)) / (pairs[pair] + 1))
+        likely[some.steps] = np.where(arc >= 0, chance, np.nan)
     result: Array = np.log((starts[data.starts] + 1 / n_states) / (weights.sum() + 1))
     return likely, result
 
