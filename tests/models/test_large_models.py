@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tightrope
+from tests.models import systems
 from tightrope.base import folder, ratios
 from tightrope.base.folder import Folder, Scratch, distinct
 from tightrope.base.policy import TabularPolicy
@@ -19,7 +20,8 @@ from tightrope.evaluation.model_check import check_model
 from tightrope.functional import statistic
 from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import Bayesian, Multinomial
-from tightrope.models import GivenValues, TabularModel
+from tightrope.models import GivenValues, LinearModel, PolynomialModel, TabularModel
+from tightrope.models.gram import every
 
 WALKER = small("walker")
 LOGS = WALKER.logs(400, rng=np.random.default_rng(3))
@@ -63,7 +65,9 @@ def assert_same(data, policy, model, n_resamples=24):
             )
             assert one.estimate == other.estimate
             np.testing.assert_array_equal(one.values, other.values)
-            np.testing.assert_array_equal(one.standard_errors, other.standard_errors)
+            assert (one.standard_errors is None) == (other.standard_errors is None)
+            if one.standard_errors is not None:
+                np.testing.assert_array_equal(one.standard_errors, other.standard_errors)
     one, other = (check_model(problem, model, "low", effective=100.0) for problem in problems)
     assert repr(one) == repr(other)
 
@@ -81,6 +85,35 @@ def _parts(request, monkeypatch):
 )
 def test_files_give_the_same_bits(data, model):
     assert_same(data, WALKER.candidate, model)
+
+
+FEW_ROLLOUTS = {"n_rollouts": 2, "point_rollouts": 60, "replicate_rollouts": 20}
+
+
+@pytest.mark.usefixtures("_parts")
+@pytest.mark.parametrize(
+    "model", [LinearModel(**FEW_ROLLOUTS), PolynomialModel(**FEW_ROLLOUTS)], ids=["linear", "cubic"]
+)
+@pytest.mark.parametrize("ends", [False, True])
+def test_regressions_in_files_give_the_same_bits(model, ends):
+    data = systems.walks(60) if ends else systems.logs(40)
+    data = dataclasses.replace(data, behavior_log_probs=np.full(data.n_steps, -1.0))
+    assert_same(data, systems.UP if ends else systems.CANDIDATE, model, n_resamples=6)
+
+
+def test_small_floats_in_files():
+    data = systems.logs(40)
+    data = dataclasses.replace(
+        data, states=data.states.astype(np.float32), behavior_log_probs=np.full(data.n_steps, -1.0)
+    )
+    assert_same(data, systems.CANDIDATE, LinearModel(**FEW_ROLLOUTS), n_resamples=6)
+
+
+@pytest.mark.parametrize(("stride", "most"), [(1, None), (3, None), (1, 10), (7, 4), (1000, None)])
+def test_every_so_many_known_steps(monkeypatch, stride, most):
+    monkeypatch.setattr(folder, "PART", 11)
+    known = np.random.default_rng(stride).random(200) < 0.6
+    np.testing.assert_array_equal(every(known, stride, most), np.flatnonzero(known)[::stride][:most])
 
 
 def test_the_size_of_parts_changes_nothing(monkeypatch):
@@ -154,6 +187,7 @@ def test_memory_does_not_grow_with_the_steps(estimator, monkeypatch):
     for module, name in ((folder, "PART"), (folder, "FEW"), (ratios, "ASKED")):
         monkeypatch.setattr(module, name, 1 << 14)
     monkeypatch.setattr(statistic, "KEPT_BYTES", 0)
+    monkeypatch.setattr(statistic, "COLUMN_BYTES", 1 << 18)
     probs = 0.5 + RNG.uniform(-0.02, 0.02, STATES)
     policy = TabularPolicy(np.stack([probs, 1 - probs], axis=1))
     problems = [Problem(walks(n, np.random.default_rng(n)), policy) for n in (20, 1400, 5600)]
@@ -165,3 +199,25 @@ def test_memory_does_not_grow_with_the_steps(estimator, monkeypatch):
     _, less, more = (peak(lambda problem=problem: work(problem)) for problem in problems)  # the first compiles
     assert more - less < 4 * 420_000
     assert more < 120 * problems[2].dataset.n_steps / 2
+
+
+def test_memory_of_a_regression_does_not_grow_with_the_steps(monkeypatch):
+    """The same of MB with a linear model, and of its check's roll-outs from every step."""
+    for module, name in ((folder, "PART"), (ratios, "ASKED")):
+        monkeypatch.setattr(module, name, 1 << 12)
+    model = LinearModel(n_rollouts=2, point_rollouts=60, replicate_rollouts=20)
+    problems = []
+    for n in (20, 500, 2000):
+        data = systems.logs(n, 40)
+        data = in_files(dataclasses.replace(data, behavior_log_probs=np.full(data.n_steps, -1.0)))
+        problems.append(Problem(data, systems.CANDIDATE))
+
+    def work(problem):
+        MB(model=model)(problem)(np.ones((2, problem.dataset.n_trajectories)))
+
+    def check(problem):
+        check_model(problem, model, "low", effective=100.0)
+
+    for call in (work, check):
+        _, less, more = (peak(lambda problem=problem, call=call: call(problem)) for problem in problems)
+        assert more - less < 8 * 60_000

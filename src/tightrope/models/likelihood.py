@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tightrope.base.dataset import Array, IntArray
+from tightrope.base.folder import parts
 from tightrope.models.base import PreparedModel
+from tightrope.models.gram import every
 from tightrope.models.regression import RegressionDynamics
 from tightrope.models.rollouts.model import RolloutModel
 from tightrope.models.score_test import score_test, second_order
@@ -56,16 +58,14 @@ def _gaussian(prepared: RolloutModel, dynamics: RegressionDynamics) -> tuple[Arr
     scale = np.diag(factor)
     if not (scale > 0).all():  # part of the state is predicted without error: its density is infinite
         return None
-    apart = np.linalg.solve(factor, (logs.next_states - _means(prepared, dynamics)).T)
-    density = -0.5 * np.square(apart).sum(axis=0) - np.log(scale).sum() - 0.5 * logs.width * np.log(2 * np.pi)
-    return np.where(logs.known, density, 0.0), np.zeros(prepared.n_trajectories)
-
-
-def _means(prepared: RolloutModel, dynamics: RegressionDynamics) -> Array:
-    logs = prepared.transitions
-    design = dynamics.features(logs, logs.states, logs.actions)
-    mean: Array = design @ dynamics.coefficients[0, :, : logs.width]
-    return mean
+    likely = logs.data.per_step()
+    for part in parts(logs.data.n_steps):
+        design = dynamics.features(logs, logs.states[part], logs.actions[part])
+        means = design @ dynamics.coefficients[0, :, : logs.width]
+        apart = np.linalg.solve(factor, (logs.next_states[part] - means).T)
+        density = -0.5 * np.square(apart).sum(axis=0) - np.log(scale).sum() - 0.5 * logs.width * np.log(2 * np.pi)
+        likely[part] = np.where(logs.known[part], density, 0.0)
+    return likely, np.zeros(prepared.n_trajectories)
 
 
 def misfit(prepared: PreparedModel) -> float | None:
@@ -81,12 +81,13 @@ def misfit(prepared: PreparedModel) -> float | None:
     dynamics = prepared.fit(np.ones((1, prepared.n_trajectories)))
     if not isinstance(dynamics, RegressionDynamics) or not dynamics.fitted[0]:
         return None
-    logs, every = prepared.transitions, np.ones(prepared.transitions.data.n_steps, dtype=np.bool_)
+    logs = prepared.transitions
+    known = np.broadcast_to(np.True_, logs.data.n_steps)
     targets = [(logs.next_states[:, k], logs.known) for k in range(logs.width)]
-    targets += [(logs.data.rewards, every)] if dynamics.learn_reward else []
-    targets += [(logs.ends, every)] if dynamics.learn_end else []
+    targets += [(logs.data.rewards, known)] if dynamics.learn_reward else []
+    targets += [(logs.ends, known)] if dynamics.learn_end else []
     tails = [
-        _score_test(prepared, dynamics, values, np.flatnonzero(used)[:MOST_STEPS], k)
+        _score_test(prepared, dynamics, values, every(used, 1, MOST_STEPS), k)
         for k, (values, used) in enumerate(targets)
     ]
     p_values = [tail for tail in tails if tail is not None]
@@ -99,7 +100,7 @@ def _score_test(
     logs = prepared.transitions
     own = dynamics.features(logs, logs.states[steps], logs.actions[steps])
     residual = target[steps] - own @ dynamics.coefficients[0, :, column]
-    if np.abs(residual).max(initial=0.0) <= 1e-9 * max(float(np.abs(target).max()), 1e-300):
+    if np.abs(residual).max(initial=0.0) <= 1e-9 * max(float(target.max()), -float(target.min()), 1e-300):
         return None  # predicted without error
     more = second_order(np.hstack([logs.states[steps], logs.encode(logs.actions[steps])]))
     return score_test(own, more, residual)

@@ -141,7 +141,8 @@ class RolloutModel:
         v̂ = E_a q̂ but for the Monte Carlo error, which the logged action knows nothing of.
         """
         data, actions = self.transitions.data, self.transitions.actions
-        q, v = np.full(data.n_steps, np.nan), np.full(data.n_steps, np.nan)
+        q, v = data.per_step(), data.per_step()
+        q[:], v[:] = np.nan, np.nan
         dynamics = self.fit(np.asarray(weights, dtype=np.float64)[None])
         if not dynamics.fitted[0]:
             return q, v
@@ -150,10 +151,11 @@ class RolloutModel:
             tell(ROLLING, chunk.start / len(every))
             episodes = every[chunk]
             bank, steps = self._bank(episodes, np.zeros(len(episodes), dtype=np.int64)), data.steps_of(episodes)
-            places = np.argsort(data.times[steps], kind="stable")
+            times = steps - np.repeat(data.offsets[episodes], data.lengths[episodes])
+            places = np.argsort(times, kind="stable")
             banks = np.repeat(np.arange(len(episodes)), data.lengths[episodes])[places]
             order = steps[places]
-            start = Starts(self.transitions.states[order], data.times[order], banks)
+            start = Starts(self.transitions.states[order], times[places], banks)
             v[order] = self.stepper.returns(dynamics, bank, start)[0].mean(axis=1)
             start = Starts(start.states, start.times, banks, actions[order])
             q[order] = self.stepper.returns(dynamics, bank, start)[0].mean(axis=1)
