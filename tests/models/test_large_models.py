@@ -22,6 +22,8 @@ from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import Bayesian, Multinomial
 from tightrope.models import GivenValues, LinearModel, PolynomialModel, TabularModel
 from tightrope.models.gram import every
+from tightrope.models.likelihood import log_likelihoods, misfit
+from tightrope.models.rollouts import model as rollouts
 
 WALKER = small("walker")
 LOGS = WALKER.logs(400, rng=np.random.default_rng(3))
@@ -202,9 +204,10 @@ def test_memory_does_not_grow_with_the_steps(estimator, monkeypatch):
 
 
 def test_memory_of_a_regression_does_not_grow_with_the_steps(monkeypatch):
-    """The same of MB with a linear model, and of its check's roll-outs from every step."""
+    """The same of MB with a linear model, of roll-outs from logged steps, and of the likelihood."""
     for module, name in ((folder, "PART"), (ratios, "ASKED")):
         monkeypatch.setattr(module, name, 1 << 12)
+    monkeypatch.setattr(rollouts, "LANES", 400)
     model = LinearModel(n_rollouts=2, point_rollouts=60, replicate_rollouts=20)
     problems = []
     for n in (20, 500, 2000):
@@ -215,9 +218,34 @@ def test_memory_of_a_regression_does_not_grow_with_the_steps(monkeypatch):
     def work(problem):
         MB(model=model)(problem)(np.ones((2, problem.dataset.n_trajectories)))
 
-    def check(problem):
-        check_model(problem, model, "low", effective=100.0)
+    def look(problem):
+        prepared = model.prepare(problem, anchor="low")
+        few = np.arange(problem.dataset.n_trajectories) < 10
+        prepared.control_variates(np.ones(len(few)), few)
+        log_likelihoods(prepared, np.ones(len(few)))
+        misfit(prepared)
 
-    for call in (work, check):
+    for call in (work, look):
         _, less, more = (peak(lambda problem=problem, call=call: call(problem)) for problem in problems)
         assert more - less < 8 * 60_000
+
+
+def test_roll_outs_from_every_step_of_large_logs_are_refused(monkeypatch):
+    """Only for logs in files; mb does without, and its check looks at what is left."""
+    monkeypatch.setattr(rollouts, "MOST_SIMULATED", 5000)
+    data = systems.logs(40)
+    data = dataclasses.replace(data, behavior_log_probs=np.full(data.n_steps, -1.0))
+    model, options = LinearModel(**FEW_ROLLOUTS), {"method": "percentile", "n_resamples": 20}
+    tightrope.lower_bound(data, systems.CANDIDATE, estimator="wdr", model=model, **options)
+    kept = in_files(data)
+    with pytest.raises(tightrope.DataError, match=r"2 roll-outs twice from each of the 320 logged steps: 6e\+03 steps"):
+        tightrope.lower_bound(kept, systems.CANDIDATE, estimator="wdr", model=model, **options)
+    bounds = [
+        tightrope.lower_bound(logs, systems.CANDIDATE, estimator="mb", model=model, **options) for logs in (data, kept)
+    ]
+    assert bounds[0].value == bounds[1].value
+    check = check_model(Problem(kept, systems.CANDIDATE), model, "low", effective=100.0)
+    assert np.isnan([check.correction, check.training_error, check.held_out_error]).all()
+    assert "too large to simulate from every step" in check.warnings[-1].text
+    assert check.misfit is not None
+    assert check.likelihood_held_out is not None

@@ -20,6 +20,7 @@ from tightrope.functional.statistic import standard_error
 from tightrope.models import CountedModel, Model, PreparedModel, prepared_model
 from tightrope.models import model as find_model
 from tightrope.models.likelihood import log_likelihoods, misfit
+from tightrope.models.rollouts.model import TooManyStepsError
 from tightrope.models.tabular.prepared import PreparedTabular
 
 CONTRADICTED = 3.0  # standard errors between what the model says and what the weighted logs say
@@ -43,8 +44,11 @@ def check_model(
     likelihood itself); with few effective episodes it is not given.
     """
     data, prepared = problem.dataset, prepared_model(chosen, problem, anchor)
-    shared = td_errors(data, *prepared.control_variates(np.ones(data.n_trajectories)))
-    held_out = td_errors(data, *held_out_values(problem, chosen, anchor, folds))
+    try:
+        shared = td_errors(data, *prepared.control_variates(np.ones(data.n_trajectories)))
+        held_out = td_errors(data, *held_out_values(problem, chosen, anchor, folds))
+    except TooManyStepsError:  # then its likelihood and its residuals are all that is looked at
+        shared = held_out = np.broadcast_to(np.nan, data.n_steps)
     correction, error = _correction(problem, held_out)
     unseen, fragile = prepared.weak_masses() if isinstance(prepared, CountedModel) else (None, None)
     scale = float(np.sqrt(_mean_square(data, data.rewards, float(data.rewards.mean())))) or 1.0
@@ -164,6 +168,8 @@ def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
         _ = problem.ratios
     except DataError:
         return float("nan"), float("nan")
+    if np.isnan(deltas[0]):
+        return float("nan"), float("nan")
     # An estimated behaviour policy counts as known here: for a diagnosis its ratios are near enough.
     data = replace(problem.ratios.dataset, rewards=deltas, reward_range=None, return_range=None)
     statistic = PDWIS()(Problem(data, problem.policy))
@@ -175,6 +181,12 @@ def _warnings(check: ModelCheck, effective: float) -> list[Caution]:
     measured = effective >= FEW_EFFECTIVE and np.isfinite(check.correction)
     if check.unseen_mass is None and check.misfit is None and not measured:
         warnings.append(caution("model-unchecked", "nothing in the logs could be held against this model"))
+    elif np.isnan(check.training_error):
+        text = (
+            f"the logs are too large to simulate from every step, so only the likelihood and the residuals of the "
+            f"{check.model} model were looked at"
+        )
+        warnings.append(caution("model-unchecked", text))
     if effective >= FEW_EFFECTIVE and abs(check.correction) > CONTRADICTED * check.correction_error > 0:
         text = (
             f"weighted towards the candidate, the logs differ from the {check.model} model by "
