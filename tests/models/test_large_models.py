@@ -11,11 +11,12 @@ import pytest
 import tightrope
 from tests.models import systems
 from tightrope.base import folder, ratios
-from tightrope.base.folder import Folder, Scratch, distinct
+from tightrope.base.folder import Folder, Scratch, distinct, mapping_of
 from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
 from tightrope.domains import small
 from tightrope.estimators import DR, MB, WDR
+from tightrope.estimators.doubly_robust import cross_fitted
 from tightrope.evaluation.model_check import check_model
 from tightrope.functional import statistic
 from tightrope.functional.engines import replicate
@@ -24,6 +25,7 @@ from tightrope.models import GivenValues, LinearModel, PolynomialModel, TabularM
 from tightrope.models.gram import every
 from tightrope.models.likelihood import log_likelihoods, misfit
 from tightrope.models.rollouts import model as rollouts
+from tightrope.models.tabular import fit
 
 WALKER = small("walker")
 LOGS = WALKER.logs(400, rng=np.random.default_rng(3))
@@ -127,6 +129,35 @@ def test_the_size_of_parts_changes_nothing(monkeypatch):
         problem = Problem(in_files(NOISY), WALKER.candidate)
         found.append([estimator(problem)(np.ones((1, 400)))[0] for estimator in all_fits(TabularModel())])
     assert found[0] == found[1] == found[2]
+
+
+def test_names_in_files_have_the_same_numbers(monkeypatch):
+    monkeypatch.setattr(folder, "PART", 50)
+    names = np.array([f"s{k}" for k in range(int(LOGS.states.max()) + 1)])
+    named = dataclasses.replace(LOGS, states=names[LOGS.states], final_states=None)
+    one, other = (Problem(data).coded.dataset for data in (named, in_files(named)))
+    np.testing.assert_array_equal(one.states, other.states)
+    assert mapping_of(other.states) is not None
+    np.testing.assert_array_equal(np.sort(names)[other.states], named.states)
+
+
+def test_cross_fitted_values_of_small_parts(monkeypatch):
+    """Each fold's steps, wherever the parts are cut."""
+    values = []
+    for size in (1 << 18, 20):
+        monkeypatch.setattr(folder, "PART", size)
+        values.append(cross_fitted(LOGS, TabularModel().prepare(Problem(LOGS, WALKER.candidate), anchor="low"), 5))
+    np.testing.assert_array_equal(values[0], values[1])
+    assert np.isfinite(values[0]).all()
+
+
+def test_more_kinds_than_are_counted_together(monkeypatch):
+    values = []
+    for size in (1 << 16, 5):
+        monkeypatch.setattr(fit, "KINDS", size)
+        model = TabularModel().prepare(Problem(NOISY, WALKER.candidate), anchor="low")
+        values.append(model.values(np.random.default_rng(1).uniform(size=(3, 400))))
+    np.testing.assert_array_equal(values[0], values[1])
 
 
 @pytest.mark.parametrize("few", [1, 10_000])
