@@ -162,13 +162,15 @@ def test_what_needs_all_steps_says_how_much_memory_that_takes(table, tmp_path):
     simulator = SimulatorModel(step=lambda states, actions, t, noise: (states, np.zeros(len(states)), None))
     for options, what in (
         ({"estimator": "tdr"}, "tdr"),
+        ({"estimator": "mb"}, "robust"),
         ({"estimator": "pdwis", "behavior": "tabular"}, "an estimate of the behaviour policy"),
         ({"estimator": "mb", "model": simulator}, "the simulator model"),
     ):
+        method = "robust" if what == "robust" else "percentile"
         with pytest.raises(
             tightrope.DataError, match=f"{what} needs all steps in memory at once, about 0.00023 GB, and memory"
         ):
-            tightrope.lower_bound(logs, WALKER.candidate, method="percentile", **options)
+            tightrope.lower_bound(logs, WALKER.candidate, method=method, **options)
     result = tightrope.evaluate(logs, WALKER.candidate, n_resamples=100)
     assert {bound.estimator for bound in result.bounds} == {"is", "pdis", "wis", "pdwis", "mb", "dr", "wdr"}
     whole = tightrope.evaluate(
