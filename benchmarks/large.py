@@ -4,6 +4,9 @@
     python benchmarks/large.py FOLDER --memory 1GB           # evaluates it, and measures
     rm -r FOLDER
 
+With ``--states 1000`` in both commands the logs are walks over so many states with ten different rewards, and the
+candidate is a table of probabilities, as models need it; then ``--estimator wdr --resamples 200``.
+
 ``ulimit -d 1048576`` before the second command holds the process itself to 1 GiB; pages of its files, which the system
 may take back at any time, are not counted there.
 """
@@ -27,8 +30,8 @@ RESAMPLES = 2000
 COLUMNS = ["episode", "t", "state", "action", "reward", "behavior_prob", "eval_prob", "terminated"]
 
 
-def make(folder: Path, gigabytes: float) -> None:
-    """Files of episodes with random rewards and probabilities, which no compression makes smaller."""
+def make(folder: Path, gigabytes: float, states: int | None) -> None:
+    """Files of episodes with random rewards and probabilities, which no compression makes smaller; or of walks."""
     folder.mkdir(parents=True, exist_ok=True)
     files = int(np.ceil(gigabytes * 1e9 / (BYTES * STEPS * EPISODES)))
     for number in range(files):
@@ -44,23 +47,38 @@ def make(folder: Path, gigabytes: float) -> None:
             "eval_prob": behavior * rng.uniform(0.97, 1.03, rows),
             "terminated": np.tile(np.arange(STEPS) == STEPS - 1, EPISODES),
         }
+        if states is not None:
+            walk = np.cumsum(rng.integers(0, 3, rows)) % states
+            columns |= {"state": walk.astype(np.int32), "reward": rng.integers(0, 10, rows) / 2}
+            columns |= {"behavior_prob": np.full(rows, 0.5)}
+            del columns["eval_prob"]
         pq.write_table(pa.table(columns), folder / f"part-{number:04}.parquet", row_group_size=200_000)
     print(f"{files} files, {sum(f.stat().st_size for f in folder.iterdir()) / 1e9:.2f} GB, {files * rows:,} rows")
+
+
+def candidate(states: int | None) -> tightrope.TabularPolicy | None:
+    """A policy that acts nearly at random; None: the probabilities that the logs hold."""
+    if states is None:
+        return None
+    probs = 0.5 + np.random.default_rng(0).uniform(-0.02, 0.02, states)
+    return tightrope.TabularPolicy(np.stack([probs, 1 - probs], axis=1))
 
 
 def read_alone(folder: Path) -> float:
     """Reading the same columns with pyarrow, batch by batch, and nothing else."""
     started = time.perf_counter()
     for path in sorted(folder.iterdir()):
-        for _ in pq.ParquetFile(path).iter_batches(batch_size=1 << 19, columns=COLUMNS):
+        parquet = pq.ParquetFile(path)
+        held = [name for name in COLUMNS if name in parquet.schema_arrow.names]
+        for _ in parquet.iter_batches(batch_size=1 << 19, columns=held):
             pass
     return time.perf_counter() - started
 
 
-def product_alone(n: int) -> float:
+def product_alone(n: int, resamples: int) -> float:
     """The bare product of weights and columns on all cores, weights and columns given."""
     block = 4096
-    weights, columns = np.random.default_rng(0).uniform(size=(RESAMPLES, block)), np.ones((block, 2 * STEPS))
+    weights, columns = np.random.default_rng(0).uniform(size=(resamples, block)), np.ones((block, 2 * STEPS))
     weights @ columns
     started = time.perf_counter()
     for _ in range(8):
@@ -99,9 +117,11 @@ def main() -> None:
     parser.add_argument("--memory", default="1GB")
     parser.add_argument("--estimator", default="pdwis")
     parser.add_argument("--method", default="percentile")
+    parser.add_argument("--states", type=int)
+    parser.add_argument("--resamples", type=int, default=RESAMPLES)
     asked = parser.parse_args()
     if asked.make:
-        make(asked.folder, asked.gigabytes)
+        make(asked.folder, asked.gigabytes, asked.states)
         return
     reading = read_alone(asked.folder)
     with Peak() as peak:
@@ -109,9 +129,15 @@ def main() -> None:
         logs = tightrope.read(asked.folder, memory=asked.memory, scratch=asked.folder.parent)
         read = time.perf_counter() - started
         started = time.perf_counter()
-        bound = tightrope.lower_bound(logs, estimator=asked.estimator, method=asked.method, n_resamples=RESAMPLES)
+        bound = tightrope.lower_bound(
+            logs,
+            candidate(asked.states),
+            estimator=asked.estimator,
+            method=asked.method,
+            n_resamples=asked.resamples,
+        )
         bounded = time.perf_counter() - started
-    bare = product_alone(logs.n_trajectories)
+    bare = product_alone(logs.n_trajectories, asked.resamples)
     rate, sum_of_both = logs.n_steps / read / 1e6, reading + bare
     print(bound)
     print(f"{logs.n_steps:,} rows: read and kept in {read:.1f} s ({rate:.1f} million rows/s), bound in {bounded:.1f} s")

@@ -14,6 +14,7 @@ import pytest
 import tightrope
 from tightrope.domains import small
 from tightrope.io import large
+from tightrope.models import SimulatorModel
 
 WALKER = small("walker")
 LOGS = WALKER.logs(300, rng=np.random.default_rng(3))
@@ -158,19 +159,27 @@ def test_bounds_are_the_same_bits(table, tmp_path):
 
 def test_what_needs_all_steps_says_how_much_memory_that_takes(table, tmp_path):
     logs = tightrope.read(cut(table, tmp_path / "logs", ()), memory=4000, reward_range=(-100, 0))
-    for options in ({"estimator": "wdr"}, {"estimator": "tdr"}, {"estimator": "pdwis", "behavior": "tabular"}):
+    simulator = SimulatorModel(step=lambda states, actions, t, noise: (states, np.zeros(len(states)), None))
+    for options, what in (
+        ({"estimator": "tdr"}, "tdr"),
+        ({"estimator": "mb"}, "robust"),
+        ({"estimator": "pdwis", "behavior": "tabular"}, "an estimate of the behaviour policy"),
+        ({"estimator": "mb", "model": simulator}, "the simulator model"),
+    ):
+        method = "robust" if what == "robust" else "percentile"
         with pytest.raises(
-            tightrope.DataError, match=r"needs all steps in memory at once, about 0.00023 GB, and memory"
+            tightrope.DataError, match=f"{what} needs all steps in memory at once, about 0.00023 GB, and memory"
         ):
-            tightrope.lower_bound(logs, WALKER.candidate, method="percentile", **options)
+            tightrope.lower_bound(logs, WALKER.candidate, method=method, **options)
     result = tightrope.evaluate(logs, WALKER.candidate, n_resamples=100)
-    assert {bound.estimator for bound in result.bounds} == {"is", "pdis", "wis", "pdwis"}
+    assert {bound.estimator for bound in result.bounds} == {"is", "pdis", "wis", "pdwis", "mb", "dr", "wdr"}
     whole = tightrope.evaluate(
         tightrope.read(tmp_path / "logs", reward_range=(-100, 0)), WALKER.candidate, n_resamples=100
     )
     found = {(bound.estimator, bound.method): bound.value for bound in whole.bounds}
     assert all(found[bound.estimator, bound.method] == bound.value for bound in result.bounds)
     assert result.overlap == whole.overlap
+    assert result.model_check == whole.model_check
     assert result.summary == whole.summary
 
 

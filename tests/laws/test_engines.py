@@ -73,7 +73,7 @@ def test_logs_in_files_are_not_sent(tmp_path, monkeypatch):
     tightrope.write(DATA, tmp_path / "logs.parquet")
     logs = tightrope.read(tmp_path / "logs.parquet", memory=200_000, scratch=tmp_path)
     whole, engine = tightrope.read(tmp_path / "logs.parquet", memory="10GB"), Everywhere()
-    some = [statistics(data, ["pdwis", "is"]) for data in (whole, logs)]
+    some = [statistics(data, ["pdwis", "is", "wdr", "dr", "mb"]) for data in (whole, logs)]
     assert_same(
         replicate(some[0], Multinomial(), n_jobs=1, **OPTIONS),
         replicate(some[1], Multinomial(), engine=engine, **OPTIONS),

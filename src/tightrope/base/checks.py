@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.errors import DataError, PolicyError, TightropeError
-from tightrope.base.folder import parts
+from tightrope.base.folder import distinct, parts
 
 T = TypeVar("T", bound=np.generic)
 Where = Callable[[int], str]  # names a row: "episode 3, step 7"
@@ -136,11 +136,13 @@ def check_labels(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
     """Refuse labels of which some are numbers and some are words; either is fine alone."""
     if values is None or values.dtype.kind != "U":
         return
-    labels, place = np.unique(values, return_inverse=True)
-    numeric = np.array([reads_as_number(label) for label in labels])[place.reshape(values.shape)]
-    numeric = numeric.reshape(len(values), -1)[:, 0]
+    first = values.reshape(len(values), -1)[:, 0]
+    labels = distinct(first)
+    numeric = np.array([reads_as_number(label) for label in labels])
     if numeric.any() and not numeric.all():
-        row = int(np.argmax(numeric != numeric[0]))
+        others = labels[numeric != reads_as_number(first[0])]
+        row = next(part.start + int(np.argmax(np.isin(first[part], others))) for part in parts(len(values))
+                   if np.isin(first[part], others).any())  # fmt: skip
         raise DataError(
             f"{name} must hold either numbers or names, not both; got {str(values[0])!r} at {where(0)} and "
             f"{str(values[row])!r} at {where(row)}"

@@ -22,7 +22,7 @@ from tightrope.base.checks import (
     whole_horizon,
 )
 from tightrope.base.errors import DataError, visible
-from tightrope.base.folder import Folder
+from tightrope.base.folder import Folder, Scratch
 from tightrope.base.policy import Policy
 from tightrope.base.warnings import Caution
 
@@ -256,7 +256,7 @@ class TrajectoryDataset:
 
     def per_step(self) -> Array:
         """An array (N,) to be filled in: in memory, or in a file where the logs are in files."""
-        return np.empty(self.n_steps) if self.folder is None else self.folder.empty(self.n_steps)
+        return Scratch(self.folder).empty(self.n_steps)
 
     def pad(self, flat: Array, start: int, stop: int) -> Array:
         """Values of the steps of episodes start..stop as rows (stop - start, horizon), 0 after an episode's end.

@@ -8,6 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,21 +19,47 @@ import numpy.typing as npt
 from tightrope.base.errors import DataError
 
 PART = 1 << 18  # rows that are looked at together where all would not fit
-STEP_BYTES = 120  # that models, and whatever looks at every action, keep for each step, about
+FEW = 1 << 18  # distinct values up to which they are kept in memory
+STEP_BYTES = 120  # that whatever looks at every step at once keeps for each, about
+
+Anything = npt.NDArray[Any]
 
 
-def parts(n: int, size: int = PART) -> Iterator[slice]:
+def parts(n: int, size: int | None = None) -> Iterator[slice]:
     """Consecutive rows, some at a time."""
+    size = size or PART
     for first in range(0, n, size):
         yield slice(first, min(first + size, n))
 
 
-def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The values that occur, rising."""
-    known = np.unique(values[:0])
+def distinct(values: Anything, scratch: Scratch | None = None) -> Anything:
+    """The values that occur, rising; in a file where there are many of them and the scratch is one of files."""
+    known = values[:0]
     for part in parts(len(values)):
-        known = np.union1d(known, values[part])
+        known = unique(np.concatenate([known, values[part]]))
+        if len(known) > FEW:
+            return _sorted_distinct(values, scratch or Scratch())
     return known
+
+
+def unique(values: Anything) -> Anything:
+    """The values that occur in an array that may be overwritten; np.unique takes many times its memory."""
+    values.sort()
+    return values[np.append(True, values[1:] != values[:-1])] if len(values) else values
+
+
+def _sorted_distinct(values: Anything, scratch: Scratch) -> Anything:
+    """The same by sorting a copy where it lies, which takes no other memory."""
+    copy, count = scratch.empty(len(values), values.dtype), 0
+    for part in parts(len(values)):
+        copy[part] = values[part]
+    copy.sort()
+    for part in parts(len(values)):
+        fresh = unique(copy[part])
+        fresh = fresh[1:] if count and fresh[0] == copy[count - 1] else fresh
+        copy[count : count + len(fresh)] = fresh
+        count += len(fresh)
+    return copy[:count]
 
 
 class Folder:
@@ -51,12 +78,15 @@ class Folder:
         """A new array that grows."""
         return Column(self)
 
-    def empty(self, size: int) -> npt.NDArray[np.float64]:
-        """An array (size,) of floats to be filled in."""
-        path = self.new_path()
+    def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Anything:
+        """An array to be filled in; its file goes away with it."""
+        path, kind = self.new_path(), np.dtype(dtype)
+        size = kind.itemsize * int(np.prod(shape))
         with self.writing(), path.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, 8 * size)  # a full disk is said now, not by a signal later
-        return np.memmap(path, np.float64, "r+", shape=(size,))
+            os.posix_fallocate(file.fileno(), 0, max(1, size))  # a full disk is said now, not by a signal later
+        array = np.memmap(path, kind, "r+", shape=shape)
+        weakref.finalize(array._mmap, path.unlink, missing_ok=True)  # type: ignore[attr-defined]  # views keep it too
+        return array
 
     def new_path(self) -> Path:
         """A name that no other array has."""
@@ -72,6 +102,20 @@ class Folder:
                 f"logs too large for the memory are kept in {self.path}, where nothing more can be written: {error}. "
                 "Give a folder with more room: read(scratch=...), --scratch"
             ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class Scratch:
+    """Room for arrays: in memory, or in files where the logs are in files. The files stay with whoever made them."""
+
+    folder: Folder | None = None
+
+    def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Anything:
+        """An array to be filled in."""
+        return np.empty(shape, dtype) if self.folder is None else self.folder.empty(shape, dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"folder": None}
 
 
 class Column:

@@ -58,8 +58,9 @@ class Problem:
         if folder is not None and need > folder.memory:
             raise DataError(
                 f"{what} needs all steps in memory at once, about {need / 1e9:.2g} GB, and memory is "
-                f"{folder.memory / 1e9:.2g} GB: allow more (read(memory=...), --memory), or use is, pdis, wis and "
-                "pdwis, whose memory does not grow with the steps"
+                f"{folder.memory / 1e9:.2g} GB: allow more (read(memory=...), --memory), or use is, pdis, wis, pdwis, "
+                "or mb, dr and wdr with a tabular, given, linear or polynomial model, whose memory does not grow with "
+                "the steps"
             )
 
     @cached_property

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tightrope.base.checks import numbers
 from tightrope.base.dataset import TrajectoryDataset
+from tightrope.base.folder import Scratch, distinct, parts
 from tightrope.base.policy import DiscretePolicy, MixturePolicy, Policy
 from tightrope.base.policy.base import Anything, Array
 
@@ -74,7 +75,12 @@ def coded(data: TrajectoryDataset, policy: Any) -> tuple[TrajectoryDataset, Any]
     def code(names: Anything | None, values: Anything | None) -> Anything | None:
         if names is None or values is None:
             return values
-        return np.searchsorted(names, values) if is_text(values) else None  # a number is not the number of a name
+        if not is_text(values):
+            return None  # a number is not the number of a name
+        result = Scratch(data.folder).empty(len(values), np.int64)
+        for part in parts(len(values)):
+            result[part] = np.searchsorted(names, values[part])
+        return result
 
     numbered = replace(
         data,
@@ -90,7 +96,7 @@ def _names(logged: Anything | None, others: list[Anything]) -> Anything | None:
     """All names of states or actions, rising; None where they are no text."""
     if logged is None or not is_text(logged):
         return None
-    return np.unique(np.concatenate([logged, *(part for part in others if is_text(part))]))
+    return np.unique(np.concatenate([distinct(logged), *(part for part in others if is_text(part))]))
 
 
 def _spelled(policy: Any, states: Anything | None, actions: Anything | None) -> Any:

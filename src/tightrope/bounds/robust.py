@@ -44,6 +44,7 @@ class Robust(ProcessBound):
         """The bound on the candidate's value."""
         if about == "gain":
             raise BoundError("robust bounds a value, not a gain; use tdr with betting for an exact bound on the gain")
+        problem.check_memory("robust")
         problem = problem.coded
         data = problem.dataset
         if not has_tabular(problem):

@@ -14,7 +14,8 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.base import folder
+from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import TightropeError
 from tightrope.base.problem import Problem
 from tightrope.base.progress import part
@@ -70,7 +71,7 @@ class _DoublyRobust(Estimator):
             return self._weighing(data, td_errors(data, *values), values[1][data.offsets[:-1]]).statistic(problem)
 
         if self.fit == "refit":
-            zero = self._weighing(data, np.zeros(data.n_steps), np.zeros(data.n_trajectories))
+            zero = self._weighing(data, np.broadcast_to(0.0, data.n_steps), np.zeros(data.n_trajectories))
             if isinstance(prepared, BatchedModel) and problem.behavior is None:
                 return ModelStatistic(RefittedAtOnce(prepared, problem, zero))
             return ModelStatistic(Refitted(prepared, statistic))
@@ -96,9 +97,13 @@ class _DoublyRobust(Estimator):
 
 def td_errors(data: TrajectoryDataset, q_values: Array, state_values: Array) -> Array:
     """δ = r − q̂ + γ v̂(next) of every step, (N,); nothing follows an episode's last one."""
-    following = np.append(state_values[1:], 0.0)
-    following[data.offsets[1:] - 1] = 0.0
-    return np.asarray(data.rewards - q_values + data.discount * following)
+    deltas = data.per_step()
+    for start, stop in data.ranges(folder.PART):
+        steps = data.steps(start, stop)
+        following = np.append(state_values[steps][1:], 0.0)
+        following[data.offsets[start + 1 : stop + 1] - 1 - steps.start] = 0.0
+        deltas[steps] = data.rewards[steps] - q_values[steps] + data.discount * following
+    return deltas
 
 
 def fold_of(data: TrajectoryDataset, folds: int) -> IntArray:
@@ -120,8 +125,7 @@ def held_out_values(problem: Problem, chosen: str | Model, anchor: Anchor, folds
 def cross_fitted(data: TrajectoryDataset, prepared: PreparedModel, folds: int) -> tuple[Array, Array]:
     """q̂ and v̂ of every step from the model fitted on the other folds."""
     fold = fold_of(data, folds)
-    of_step = np.repeat(fold, data.lengths)
-    q_values, state_values = np.empty(data.n_steps), np.empty(data.n_steps)
+    q_values, state_values = data.per_step(), data.per_step()
     kinds = np.unique(fold)
     for place, k in enumerate(kinds):
         others = (fold != k).astype(np.float64)
@@ -129,8 +133,16 @@ def cross_fitted(data: TrajectoryDataset, prepared: PreparedModel, folds: int) -
             others = np.ones(len(fold))
         with part(place, len(kinds)):
             q, v = prepared.control_variates(others, fold == k)
-        q_values[of_step == k], state_values[of_step == k] = q[of_step == k], v[of_step == k]
+        for values, all_values in ((q, q_values), (v, state_values)):
+            copy_steps(data, fold == k, values, all_values)
     return q_values, state_values
+
+
+def copy_steps(data: TrajectoryDataset, wanted: BoolArray, values: Array, out: Array) -> None:
+    """Copy the values of the steps of the episodes wanted (n,), some episodes at a time."""
+    for start, stop in data.ranges(folder.PART):
+        steps, chosen = data.steps(start, stop), np.repeat(wanted[start:stop], data.lengths_of(start, stop))
+        out[steps][chosen] = values[steps][chosen]
 
 
 @dataclass(frozen=True)

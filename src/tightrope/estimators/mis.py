@@ -21,7 +21,7 @@ from tightrope.estimators.base import Estimator
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.step_ratios import numbered_states, step_weighted
 from tightrope.models.tabular.blocks import blocks, lanes
-from tightrope.models.tabular.chain import Index
+from tightrope.models.tabular.sorting import Index
 
 
 @dataclass(frozen=True)

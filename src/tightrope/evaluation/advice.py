@@ -241,7 +241,9 @@ def _overlap_line(overlap: Overlap, n: int) -> str:
 
 
 def _model_line(check: ModelCheck) -> str:
-    parts = [f"one-step error {check.training_error:.3g} fitted, {check.held_out_error:.3g} held out"]
+    parts = []
+    if np.isfinite(check.training_error):
+        parts.append(f"one-step error {check.training_error:.3g} fitted, {check.held_out_error:.3g} held out")
     if np.isfinite(check.correction):
         parts.append(f"the weighted logs correct it by {check.correction:.3g} ± {check.correction_error:.2g}")
     if check.unseen_mass is not None:

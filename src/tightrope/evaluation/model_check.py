@@ -13,13 +13,14 @@ from tightrope.base.records import ModelCheck
 from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.model_bias.error import Likelihoods, ModelError, model_error
 from tightrope.estimators.base import Anchor
-from tightrope.estimators.doubly_robust import fold_of, held_out_values, td_errors
+from tightrope.estimators.doubly_robust import copy_steps, fold_of, held_out_values, td_errors
 from tightrope.estimators.weighted import PDWIS
 from tightrope.evaluation.overlap import FEW_EFFECTIVE
 from tightrope.functional.statistic import standard_error
 from tightrope.models import CountedModel, Model, PreparedModel, prepared_model
 from tightrope.models import model as find_model
 from tightrope.models.likelihood import log_likelihoods, misfit
+from tightrope.models.rollouts.model import TooManyStepsError
 from tightrope.models.tabular.prepared import PreparedTabular
 
 CONTRADICTED = 3.0  # standard errors between what the model says and what the weighted logs say
@@ -43,18 +44,21 @@ def check_model(
     likelihood itself); with few effective episodes it is not given.
     """
     data, prepared = problem.dataset, prepared_model(chosen, problem, anchor)
-    shared = td_errors(data, *prepared.control_variates(np.ones(data.n_trajectories)))
-    held_out = td_errors(data, *held_out_values(problem, chosen, anchor, folds))
+    try:
+        shared = td_errors(data, *prepared.control_variates(np.ones(data.n_trajectories)))
+        held_out = td_errors(data, *held_out_values(problem, chosen, anchor, folds))
+    except TooManyStepsError:  # then its likelihood and its residuals are all that is looked at
+        shared = held_out = np.broadcast_to(np.nan, data.n_steps)
     correction, error = _correction(problem, held_out)
     unseen, fragile = prepared.weak_masses() if isinstance(prepared, CountedModel) else (None, None)
-    scale = float(np.std(data.rewards)) or 1.0
+    scale = float(np.sqrt(_mean_square(data, data.rewards, float(data.rewards.mean())))) or 1.0
     fitted, unfitted = _likelihood_errors(problem, prepared, folds)
     result = ModelCheck(
         model=find_model(chosen, problem).name,
         correction=correction,
         correction_error=error,
-        training_error=float(np.sqrt(np.square(shared).mean())),
-        held_out_error=float(np.sqrt(np.square(held_out).mean())),
+        training_error=float(np.sqrt(_mean_square(data, shared))),
+        held_out_error=float(np.sqrt(_mean_square(data, held_out))),
         unseen_mass=unseen,
         fragile_mass=fragile,
         memory=None if unseen is None else _memory(data, shared),
@@ -63,9 +67,21 @@ def check_model(
         likelihood_held_out=None if unfitted is None else unfitted.total,
         likelihood_error=None if unfitted is None else unfitted.standard_error,
         bias_bound=_bias_bound(problem, unfitted) if effective >= FEW_EFFECTIVE else None,
-        residue_free=bool(np.abs(shared).max() <= TINY * max(scale, float(np.abs(data.rewards).max()))),
+        residue_free=_largest(shared) <= TINY * max(scale, _largest(data.rewards)),
     )
     return replace(result, warnings=tuple(_warnings(result, effective)))
+
+
+def _largest(values: Array) -> float:
+    """The largest absolute value."""
+    return max(float(values.max()), -float(values.min()))
+
+
+def _mean_square(data: TrajectoryDataset, values: Array, center: float = 0.0) -> float:
+    """The mean of (x − center)² over all steps."""
+    squares = data.per_step()
+    np.subtract(values, center, out=squares)
+    return float(np.square(squares, out=squares).mean())
 
 
 def _likelihood_errors(
@@ -86,13 +102,13 @@ def _likelihood_errors(
     fold = fold_of(data, folds)
     if fitted is None or len(np.unique(fold)) < 2:
         return (error(fitted) if fitted else None), None
-    of_step = np.repeat(fold, data.lengths)
-    steps, starts = np.empty(data.n_steps), np.empty(data.n_trajectories)
+    steps, starts = data.per_step(), np.empty(data.n_trajectories)
     for k in np.unique(fold):
         held_out = log_likelihoods(prepared, (fold != k).astype(np.float64))
         if held_out is None:
             return error(fitted), None
-        steps[of_step == k], starts[fold == k] = held_out[0][of_step == k], held_out[1][fold == k]
+        copy_steps(data, fold == k, held_out[0], steps)
+        starts[fold == k] = held_out[1][fold == k]
     return error(fitted), error((steps, starts))
 
 
@@ -118,18 +134,21 @@ def _memory(data: TrajectoryDataset, deltas: Array) -> float | None:
 
     assert data.states is not None
     assert data.actions is not None
-    (_, state), (levels, action) = (np.unique(part, return_inverse=True) for part in (data.states, data.actions))
+    enough = int(np.searchsorted(np.cumsum(data.lengths - 1), MOST_STEPS)) + 1
+    times = data.times_of(0, min(enough, data.n_trajectories))
+    first = (part[: len(times)] for part in (data.states, data.actions))
+    (_, state), (levels, action) = (np.unique(part, return_inverse=True) for part in first)
     pair = state * len(levels) + action
-    later = np.flatnonzero(data.times > 0)[:MOST_STEPS]  # before the first step there is nothing to remember
-    _, stratum = np.unique(np.stack([pair[later], data.times[later]]), axis=1, return_inverse=True)
+    later = np.flatnonzero(times > 0)[:MOST_STEPS]  # before the first step there is nothing to remember
+    _, stratum = np.unique(np.stack([pair[later], times[later]]), axis=1, return_inverse=True)
     stratum = stratum.reshape(-1)
     _, group = np.unique(np.stack([stratum, pair[later - 1]]), axis=1, return_inverse=True)
     group = group.reshape(-1)
     if len(later) == 0 or group.max() == stratum.max():
         return None
     counts = np.bincount(stratum)
-    deltas = deltas / (np.abs(deltas).max() or 1.0)  # fourth powers are to come
-    off = deltas[later] - (np.bincount(stratum, weights=deltas[later]) / counts)[stratum]
+    errors = deltas[later] / (_largest(deltas) or 1.0)  # fourth powers are to come
+    off = errors - (np.bincount(stratum, weights=errors) / counts)[stratum]
     sizes, order, rng = np.bincount(group), np.argsort(stratum, kind="stable"), np.random.default_rng(0)
 
     def between(errors: Array) -> float:
@@ -149,6 +168,8 @@ def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
         _ = problem.ratios
     except DataError:
         return float("nan"), float("nan")
+    if np.isnan(deltas[0]):
+        return float("nan"), float("nan")
     # An estimated behaviour policy counts as known here: for a diagnosis its ratios are near enough.
     data = replace(problem.ratios.dataset, rewards=deltas, reward_range=None, return_range=None)
     statistic = PDWIS()(Problem(data, problem.policy))
@@ -160,6 +181,12 @@ def _warnings(check: ModelCheck, effective: float) -> list[Caution]:
     measured = effective >= FEW_EFFECTIVE and np.isfinite(check.correction)
     if check.unseen_mass is None and check.misfit is None and not measured:
         warnings.append(caution("model-unchecked", "nothing in the logs could be held against this model"))
+    elif np.isnan(check.training_error):
+        text = (
+            f"the logs are too large to simulate from every step, so only the likelihood and the residuals of the "
+            f"{check.model} model were looked at"
+        )
+        warnings.append(caution("model-unchecked", text))
     if effective >= FEW_EFFECTIVE and abs(check.correction) > CONTRADICTED * check.correction_error > 0:
         text = (
             f"weighted towards the candidate, the logs differ from the {check.model} model by "

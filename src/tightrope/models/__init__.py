@@ -16,6 +16,7 @@ from tightrope.models.base import (
     Evaluated,
     Model,
     ParametricModel,
+    PiecewiseModel,
     PreparedModel,
     SimulatedModel,
     SmoothModel,
@@ -60,9 +61,14 @@ def check_model(chosen: Any) -> None:
 
 def prepared_model(chosen: str | Model, problem: Problem, anchor: str) -> PreparedModel:
     """The model prepared for these logs and this candidate; all estimators that use it share one."""
-    problem.check_memory("a model")
-    key = ("prepared", model_key(chosen), anchor)
-    return problem.once(key, lambda: (chosen, model(chosen, problem).prepare(problem, anchor=anchor)))[1]
+
+    def prepare() -> tuple[str | Model, PreparedModel]:
+        settings = model(chosen, problem)
+        if not (isinstance(settings, PiecewiseModel) and settings.in_pieces):
+            problem.check_memory(f"the {settings.name} model")
+        return chosen, settings.prepare(problem, anchor=anchor)
+
+    return problem.once(("prepared", model_key(chosen), anchor), prepare)[1]
 
 
 def model_key(chosen: str | Model) -> str | int:
@@ -91,6 +97,7 @@ __all__ = [
     "LinearModel",
     "Model",
     "ParametricModel",
+    "PiecewiseModel",
     "PolynomialModel",
     "PreparedModel",
     "RegressorModel",

@@ -28,6 +28,16 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class PiecewiseModel(Protocol):
+    """A model that looks at some episodes at a time: what it keeps in memory does not grow with the steps."""
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether it does, for certain."""
+        ...
+
+
 class Evaluated(Protocol):
     """Anything that is fitted again under every row of weights, and then has a value."""
 

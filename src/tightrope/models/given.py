@@ -9,13 +9,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.base.arrays import steps_of
 from tightrope.base.checks import lent, numbers, read_only
-from tightrope.base.dataset import Array, BoolArray, IntArray
+from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError, PolicyError
 from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem
-from tightrope.models.tabular.model import numbered
+from tightrope.models.tabular.model import check_numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +22,7 @@ class GivenValues:
     """q̂ as a table (states, actions) or (times, states, actions), from a simulator or another data set."""
 
     name: ClassVar[str] = "given"
+    in_pieces: ClassVar[bool] = True
 
     q_values: Array  # (states, actions) or (times, states, actions)
 
@@ -42,26 +42,31 @@ class GivenValues:
             raise PolicyError(
                 "q_values need a policy with probs(states, t), because v̂ is their average over its actions"
             )
-        states, actions, times = numbered("state", data.states), numbered("action", data.actions), data.times
+        check_numbered("state", data.states)
+        check_numbered("action", data.actions)
+        assert data.states is not None
+        assert data.actions is not None
+        most = int(data.states.max()), int(data.actions.max())
         table = self.q_values
         if table.ndim == 2:
             table = np.broadcast_to(table, (data.horizon, *table.shape))
-        if len(table) < data.horizon or states.max() >= table.shape[1] or actions.max() >= table.shape[2]:
+        if len(table) < data.horizon or most[0] >= table.shape[1] or most[1] >= table.shape[2]:
             raise DataError(
-                f"q_values must cover horizon {data.horizon}, states up to {states.max()} and actions up to "
-                f"{actions.max()}, as the logs have them; got shape {self.q_values.shape}"
+                f"q_values must cover horizon {data.horizon}, states up to {most[0]} and actions up to {most[1]}, as "
+                f"the logs have them; got shape {self.q_values.shape}"
             )
-        values = np.empty(data.n_steps)
+        q_values, values = data.per_step(), data.per_step()
         for start, stop in data.chunks():
-            steps = data.steps(start, stop)
-            rows, probs = table[times[steps], states[steps]], policy.probs(lent(states[steps]), lent(times[steps]))
+            steps, times = data.steps(start, stop), data.times_of(start, stop)
+            states = data.states[steps].astype(np.int64)
+            rows, probs = table[times, states], policy.probs(lent(states), lent(times))
             if probs.shape != rows.shape:
                 raise DataError(
                     f"q_values must have as many actions as the policy, {probs.shape[1]}; got {rows.shape[1]}"
                 )
             values[steps] = np.einsum("na,na->n", probs, rows)
-        starts = values[data.offsets[:-1]]
-        return PreparedGiven(table[times, states, actions], values, starts, table, times, states, data.offsets)
+            q_values[steps] = rows[np.arange(len(rows)), data.actions[steps].astype(np.int64)]
+        return PreparedGiven(q_values, values, values[data.offsets[:-1]], table, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +77,7 @@ class PreparedGiven:
     state_values: Array  # (N,)
     start_values: Array  # (n,)
     table: Array  # (times, states, actions)
-    times: IntArray  # (N,)
-    states: IntArray  # (N,)
-    offsets: IntArray  # (n+1,)
+    data: TrajectoryDataset
 
     @property
     def n_trajectories(self) -> int:
@@ -95,8 +98,9 @@ class PreparedGiven:
 
     def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
         """As given, of every action."""
-        parts = [steps_of(self.offsets, episodes) for episodes in wanted]
-        return [self.table[self.times[steps], self.states[steps]] for steps in parts]
+        assert self.data.states is not None
+        parts = [self.data.steps_of(episodes) for episodes in wanted]
+        return [self.table[self.data.times[steps], self.data.states[steps].astype(np.int64)] for steps in parts]
 
     def influences(self, weights: Array) -> Array:
         """(v̂_0(S_0) − V̂) / Σw."""

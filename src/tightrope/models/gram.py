@@ -16,6 +16,7 @@ import numpy as np
 
 from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
+from tightrope.base.folder import Scratch, parts
 
 RIDGE = 1e-13  # share of each scaled feature's variance: far below any error of estimation
 UNITS_FROM = 4096  # steps from which the features' means and sizes are taken; they need not be exact
@@ -58,13 +59,13 @@ class Gram:
         centred: bool = True,
     ) -> Gram:
         """Sum up p features and (N, q) targets of all steps, leaving out those that are not known."""
-        steps = np.flatnonzero(known)
-        if len(steps) < len(names):
+        count = int(np.count_nonzero(known))
+        if count < len(names):
             raise DataError(
-                f"{len(steps)} transitions cannot determine {len(names)} features ({', '.join(names)}); log more "
+                f"{count} transitions cannot determine {len(names)} features ({', '.join(names)}); log more "
                 "episodes, give final_states, or use fewer features"
             )
-        steps = steps[:: max(1, len(steps) // UNITS_FROM)]
+        steps = every(known, max(1, count // UNITS_FROM))
         sample = features(steps)
         _check_finite(sample, data, steps)
         intercept = _constant(sample) if centred else None
@@ -72,7 +73,8 @@ class Gram:
         (x_center, x_scale), (y_center, y_scale) = units
         if intercept is not None:
             x_center[intercept], x_scale[intercept] = 0.0, sample[0, intercept]
-        sums, shrink = [], 1.0 / np.append(x_scale, y_scale)
+        place, shrink = _places(sample.shape[1] + targets.shape[1]), 1.0 / np.append(x_scale, y_scale)
+        sums = Scratch(data.folder).empty((2 + int(place.max()), data.n_trajectories)).T  # column by column
         for start, stop in _chunks(data.offsets):
             chunk = data.steps(start, stop)
             x, y, used = features(chunk), targets[chunk], known[chunk]
@@ -83,9 +85,8 @@ class Gram:
             both *= shrink
             if not used.all():
                 both *= used[:, None]
-            sums.append(_sums(both, used, data.offsets[start : stop + 1] - chunk.start))
-        place = _places(sample.shape[1] + targets.shape[1])
-        gram = cls(np.concatenate(sums), place, x_center, x_scale, y_center, y_scale, intercept)
+            sums[start:stop] = _sums(both, used, data.offsets[start : stop + 1] - chunk.start)
+        gram = cls(sums, place, x_center, x_scale, y_center, y_scale, intercept)
         gram._check(names)
         return gram
 
@@ -135,6 +136,18 @@ class Gram:
             f"the regression is singular: {names[worst]!r} is constant or a combination of the features before it "
             f"({', '.join(names[:worst])}) in every logged transition; leave it out, or log data in which it varies"
         )
+
+
+def every(known: BoolArray, stride: int, most: int | None = None) -> IntArray:
+    """Which steps are known, every so many of them, from the first on and no more than ``most``."""
+    steps, count = np.zeros(0, dtype=np.int64), 0
+    for part in parts(len(known)):
+        here = np.flatnonzero(known[part]) + part.start
+        steps = np.append(steps, here[-count % stride :: stride])[:most]
+        count += len(here)
+        if len(steps) == most:
+            break
+    return steps
 
 
 def clamped_cholesky(matrices: Array, floor: Array) -> tuple[Array, Array]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from tightrope.base.dataset import Array, IntArray
+from tightrope.base.folder import parts
 from tightrope.models.base import PreparedModel
+from tightrope.models.gram import every
 from tightrope.models.regression import RegressionDynamics
 from tightrope.models.rollouts.model import RolloutModel
 from tightrope.models.score_test import score_test, second_order
 from tightrope.models.tabular.data import TabularData
 from tightrope.models.tabular.prepared import PreparedTabular
+from tightrope.models.tabular.sorting import stretches
 
 MOST_STEPS = 20_000  # that the test of fit looks at
 
@@ -33,14 +36,19 @@ def log_likelihoods(prepared: PreparedModel, weights: Array) -> tuple[Array, Arr
 
 def _tabular(data: TabularData, weights: Array) -> tuple[Array, Array]:
     _, n_states, n_actions = data.probs.shape
-    steps = np.repeat(weights, np.diff(data.offsets))
-    pair, arc = data.kind_pair[data.kinds], data.kind_arc[data.kinds]
-    known = arc >= 0
-    arcs = np.bincount(arc[known], weights=steps[known], minlength=len(data.arc_pair))
-    pairs = np.bincount(pair[known], weights=steps[known], minlength=n_states * n_actions)
+    arcs, pairs = np.zeros(len(data.arc_pair) + 1), np.zeros(n_states * n_actions)  # the last arc (-1): unknown
+    for some in stretches(data.offsets):
+        kinds, steps = data.kinds[some.steps], weights[some.whose]
+        known = data.kind_arc[kinds] >= 0
+        np.add.at(arcs, data.kind_arc[kinds[known]], steps[known])
+        np.add.at(pairs, data.kind_pair[kinds[known]], steps[known])
     starts = np.bincount(data.starts, weights=weights, minlength=n_states)
-    likely = np.full(len(pair), np.nan)
-    likely[known] = np.log((arcs[arc[known]] + 1 / (n_states + 1)) / (pairs[pair[known]] + 1))
+    likely = data.scratch.empty(len(data.kinds))
+    for some in stretches(data.offsets):
+        kinds = data.kinds[some.steps]
+        pair, arc = data.kind_pair[kinds], data.kind_arc[kinds]
+        chance = np.log((arcs[arc] + 1 / (n_states + 1)) / (pairs[pair] + 1))
+        likely[some.steps] = np.where(arc >= 0, chance, np.nan)
     result: Array = np.log((starts[data.starts] + 1 / n_states) / (weights.sum() + 1))
     return likely, result
 
@@ -50,16 +58,14 @@ def _gaussian(prepared: RolloutModel, dynamics: RegressionDynamics) -> tuple[Arr
     scale = np.diag(factor)
     if not (scale > 0).all():  # part of the state is predicted without error: its density is infinite
         return None
-    apart = np.linalg.solve(factor, (logs.next_states - _means(prepared, dynamics)).T)
-    density = -0.5 * np.square(apart).sum(axis=0) - np.log(scale).sum() - 0.5 * logs.width * np.log(2 * np.pi)
-    return np.where(logs.known, density, 0.0), np.zeros(prepared.n_trajectories)
-
-
-def _means(prepared: RolloutModel, dynamics: RegressionDynamics) -> Array:
-    logs = prepared.transitions
-    design = dynamics.features(logs, logs.states, logs.actions)
-    mean: Array = design @ dynamics.coefficients[0, :, : logs.width]
-    return mean
+    likely = logs.data.per_step()
+    for part in parts(logs.data.n_steps):
+        design = dynamics.features(logs, logs.states[part], logs.actions[part])
+        means = design @ dynamics.coefficients[0, :, : logs.width]
+        apart = np.linalg.solve(factor, (logs.next_states[part] - means).T)
+        density = -0.5 * np.square(apart).sum(axis=0) - np.log(scale).sum() - 0.5 * logs.width * np.log(2 * np.pi)
+        likely[part] = np.where(logs.known[part], density, 0.0)
+    return likely, np.zeros(prepared.n_trajectories)
 
 
 def misfit(prepared: PreparedModel) -> float | None:
@@ -75,12 +81,13 @@ def misfit(prepared: PreparedModel) -> float | None:
     dynamics = prepared.fit(np.ones((1, prepared.n_trajectories)))
     if not isinstance(dynamics, RegressionDynamics) or not dynamics.fitted[0]:
         return None
-    logs, every = prepared.transitions, np.ones(prepared.transitions.data.n_steps, dtype=np.bool_)
+    logs = prepared.transitions
+    known = np.broadcast_to(np.True_, logs.data.n_steps)
     targets = [(logs.next_states[:, k], logs.known) for k in range(logs.width)]
-    targets += [(logs.data.rewards, every)] if dynamics.learn_reward else []
-    targets += [(logs.ends, every)] if dynamics.learn_end else []
+    targets += [(logs.data.rewards, known)] if dynamics.learn_reward else []
+    targets += [(logs.ends, known)] if dynamics.learn_end else []
     tails = [
-        _score_test(prepared, dynamics, values, np.flatnonzero(used)[:MOST_STEPS], k)
+        _score_test(prepared, dynamics, values, every(used, 1, MOST_STEPS), k)
         for k, (values, used) in enumerate(targets)
     ]
     p_values = [tail for tail in tails if tail is not None]
@@ -93,7 +100,7 @@ def _score_test(
     logs = prepared.transitions
     own = dynamics.features(logs, logs.states[steps], logs.actions[steps])
     residual = target[steps] - own @ dynamics.coefficients[0, :, column]
-    if np.abs(residual).max(initial=0.0) <= 1e-9 * max(float(np.abs(target).max()), 1e-300):
+    if np.abs(residual).max(initial=0.0) <= 1e-9 * max(float(target.max()), -float(target.min()), 1e-300):
         return None  # predicted without error
     more = second_order(np.hstack([logs.states[steps], logs.encode(logs.actions[steps])]))
     return score_test(own, more, residual)

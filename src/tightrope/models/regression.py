@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tightrope.base.checks import lent, numbers
 from tightrope.base.dataset import Array, BoolArray
 from tightrope.base.errors import DataError
+from tightrope.base.folder import Scratch
 from tightrope.base.problem import Problem
 from tightrope.models.gram import Gram, clamped_cholesky
 from tightrope.models.rollouts.model import RolloutModel, RolloutSettings
@@ -37,6 +38,7 @@ class LinearModel(RolloutSettings):
     """
 
     name: ClassVar[str] = "linear"
+    in_pieces: ClassVar[bool] = True
 
     def prepare(self, problem: Problem, *, anchor: str) -> RolloutModel:
         """The sums of these logs; refuses logs that do not determine the coefficients."""
@@ -54,6 +56,7 @@ class PolynomialModel(RolloutSettings):
     """
 
     name: ClassVar[str] = "polynomial"
+    in_pieces: ClassVar[bool] = True
 
     features: FeatureMap | None = None
 
@@ -112,8 +115,11 @@ def _prepare(
     if learn_end and settings.reward is None:  # a given reward may look at the state in which an episode ended
         logs = logs.of_survivors()
     moves = Gram.of(data, of_steps, logs.next_states, logs.known, named)
-    every = np.ones(data.n_steps, dtype=np.bool_)
-    outcomes = Gram.of(data, of_steps, np.stack(extra, axis=1), every, named) if extra else None
+    targets = Scratch(data.folder).empty((data.n_steps, len(extra)))
+    for column, values in enumerate(extra):
+        targets[:, column] = values
+    every = np.broadcast_to(np.True_, data.n_steps)
+    outcomes = Gram.of(data, of_steps, targets, every, named) if extra else None
     fit = partial(_fit, logs, features, moves, outcomes, settings.reward is None, learn_end)
     return RolloutModel.of(problem, logs, settings, anchor, logs.width, fit, normal=True)
 

@@ -191,14 +191,14 @@ TOPIC = Topic(
         Mutant(
             "TD errors without γ",
             "td_errors",
-            "data.rewards - q_values + data.discount * following",
-            "data.rewards - q_values + following",
+            "data.rewards[steps] - q_values[steps] + data.discount * following",
+            "data.rewards[steps] - q_values[steps] + following",
             "test_enumeration_with_a_wrong_model",
         ),
         Mutant(
             "the next episode's first state follows an episode's last step",
             "td_errors",
-            "following[data.offsets[1:] - 1] = 0.0",
+            "following[data.offsets[start + 1 : stop + 1] - 1 - steps.start] = 0.0",
             "pass",
             "test_enumeration_with_a_wrong_model",
         ),

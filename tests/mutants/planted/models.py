@@ -80,14 +80,14 @@ TOPIC = Topic(
         Mutant(
             "the one-step error called held out is that of the fit",
             "check_model",
-            "np.square(held_out)",
-            "np.square(shared)",
+            "_mean_square(data, held_out)",
+            "_mean_square(data, shared)",
             "test_the_held_out_model_and_its_correction_are_wdr",
         ),
         Mutant(
             "the test of memory mixes times",
             "_memory",
-            "np.stack([pair[later], data.times[later]])",
+            "np.stack([pair[later], times[later]])",
             "np.stack([pair[later], pair[later]])",
             "test_what_time_explains_is_no_memory",
         ),
@@ -126,8 +126,8 @@ TOPIC = Topic(
         Mutant(
             "likelihoods of tabular models are not smoothed",
             "_tabular",
-            "(arcs[arc[known]] + 1 / (n_states + 1)) / (pairs[pair[known]] + 1)",
-            "arcs[arc[known]] / pairs[pair[known]]",
+            "(arcs[arc] + 1 / (n_states + 1)) / (pairs[pair] + 1)",
+            "arcs[arc] / pairs[pair]",
             "test_smoothed_log_likelihoods_by_hand",
         ),
         Mutant(

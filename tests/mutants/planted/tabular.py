@@ -41,11 +41,17 @@ TOPIC = Topic(
             "load(rewards, pair) + 0.0 * missing",
             "test_unseen_pairs_by_hand",
         ),
-        Mutant("smoothing adds nothing", "normalize", "arcs[:] = pseudo", "arcs[:] = 0.0", "test_smoothing_by_hand"),
+        Mutant(
+            "smoothing adds nothing",
+            "models/tabular/kernels.py:begin",
+            "arcs[:] = pseudo",
+            "arcs[:] = 0.0",
+            "test_smoothing_by_hand",
+        ),
         Mutant(
             "the model counts ends at the horizon and not going on",
-            "following_states",
-            "following[last[data.lengths == data.horizon]] = _UNKNOWN",
+            "Following.after",
+            "result[some.last[some.lengths == self.data.horizon]] = UNKNOWN",
             "pass",
             "test_ends_are_not_counted_more_often_than_they_happen",
         ),
@@ -129,8 +135,8 @@ TOPIC = Topic(
         Mutant(
             "pairs held by one trajectory are taken for those held by several",
             "PreparedTabular.weak_masses",
-            "holders == 1",
-            "holders > 1",
+            "self.data.holders == 1",
+            "self.data.holders > 1",
             "test_pairs_that_one_trajectory_holds_by_hand",
         ),
         Mutant(

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tightrope.base.checks import ROUNDING, is_number
 from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError
+from tightrope.base.folder import parts
 from tightrope.base.ratios import Ratios
 from tightrope.bounds.base import ExactBound
 from tightrope.bounds.exact.hoeffding import Hoeffding
@@ -210,24 +211,21 @@ def _check(data: TrajectoryDataset, likelihoods: Likelihoods, outcome_rewards: b
     ):
         if values.shape != (size,):
             raise DataError(f"the model's log-likelihoods of {name} have shape {values.shape}; ({size},) expected")
-    needed = np.ones(data.n_steps, dtype=bool) if outcome_rewards else data.times < data.horizon - 1
-    bad = needed & (np.isnan(likelihoods.steps) | (likelihoods.steps == np.inf))
-    if bad.any():
-        step = int(np.argmax(bad))
-        raise DataError(
-            f"the model's log-likelihood is {likelihoods.steps[step]} at {data.where(step)}; it must be a number or "
-            "-inf"
-            + (
-                ". Where rewards depend on the next state the logs must hold the last one (final_states)"
-                * outcome_rewards
+    largest = -np.inf
+    for part in parts(data.n_steps):
+        some, needed = likelihoods.steps[part], outcome_rewards | (data.times_at(part) < data.horizon - 1)
+        bad = needed & (np.isnan(some) | (some == np.inf))
+        if bad.any():
+            step = part.start + int(np.argmax(bad))
+            reason = ". Where rewards depend on the next state the logs must hold the last one (final_states)"
+            raise DataError(
+                f"the model's log-likelihood is {likelihoods.steps[step]} at {data.where(step)}; it must be a number "
+                f"or -inf{reason * outcome_rewards}"
             )
-        )
+        largest = max(largest, float(np.max(some, where=needed, initial=-1)))
     if np.isnan(likelihoods.starts).any() or (likelihoods.starts == np.inf).any():
         raise DataError("the model's log-likelihood of a start is NaN or inf; it must be a number or -inf")
-    if (
-        likelihoods.discrete
-        and max(likelihoods.starts.max(), np.max(likelihoods.steps, where=needed, initial=-1)) > ROUNDING
-    ):
+    if likelihoods.discrete and max(likelihoods.starts.max(), largest) > ROUNDING:
         raise DataError("the model gives a logged transition a probability above 1; densities are discrete=False")
 
 

@@ -17,7 +17,8 @@ from tightrope.base.threads import side_by_side
 from tightrope.bounds.base import ProcessBound
 from tightrope.bounds.rehearsal.worlds import Steps, World, worlds
 from tightrope.models import is_discrete
-from tightrope.models.tabular.model import following_states, numbered, policy_table
+from tightrope.models.tabular.following import following_states
+from tightrope.models.tabular.model import numbered, policy_table
 
 FOLDS = 5  # as WDR has them
 MOST_CELLS = 200_000  # states × actions × states

@@ -32,6 +32,7 @@ from tightrope.functional.statistic import (
 )
 
 EngineName = Literal["local", "cuda"]
+EIGHT = 8  # replicates that tabular models fit side by side
 RESOLVED = 1e-6  # a denominator that the grid rounds by more than this share leaves its replicate undefined
 
 
@@ -155,6 +156,7 @@ def _by_rows(jobs: Sequence[_Rows], walk: Walk, n_resamples: int, runner: Engine
     """For statistics that do not reduce to sums: call them on whole weight rows, all on a tile before the next one."""
     n, scheme = walk.n_trajectories, walk.scheme
     size = max(1, min(TILE_ROWS, SLAB_BYTES // (8 * n)))
+    size -= size % EIGHT if size > EIGHT else 0
     tiles = [range(first, min(first + size, n_resamples)) for first in range(0, n_resamples, size)]
 
     def tile(rows: range) -> list[tuple[Array, Array | None]]:

@@ -35,6 +35,7 @@ FIT_ROWS = 256  # replicates fitted together
 LANES = 16384  # roll-outs stepped together, replicates included: their arrays stay in cache
 ROLLING = "asking the policy, step by step of the model"
 BANK_BYTES = 16 << 20  # what the noise of one chunk of episodes may take
+MOST_SIMULATED = 10**9  # steps of roll-outs from every logged step of logs in files: some minutes for each fit
 REFITS = 32  # rows of weights from which diagnostics estimate how much a refit changes
 
 
@@ -71,6 +72,10 @@ class RolloutSettings:
             raise DataError(f"seed must be a whole number from 0 to 2**64 - 1; got {self.seed!r}")
         if not self.blow_up > 0:
             raise DataError(f"blow_up must be a positive number of ranges; got {self.blow_up!r}")
+
+
+class TooManyStepsError(DataError):
+    """Roll-outs from every logged step would take hours."""
 
 
 class Point(NamedTuple):
@@ -141,7 +146,9 @@ class RolloutModel:
         v̂ = E_a q̂ but for the Monte Carlo error, which the logged action knows nothing of.
         """
         data, actions = self.transitions.data, self.transitions.actions
-        q, v = np.full(data.n_steps, np.nan), np.full(data.n_steps, np.nan)
+        self._check_work()
+        q, v = data.per_step(), data.per_step()
+        q[:], v[:] = np.nan, np.nan
         dynamics = self.fit(np.asarray(weights, dtype=np.float64)[None])
         if not dynamics.fitted[0]:
             return q, v
@@ -150,15 +157,28 @@ class RolloutModel:
             tell(ROLLING, chunk.start / len(every))
             episodes = every[chunk]
             bank, steps = self._bank(episodes, np.zeros(len(episodes), dtype=np.int64)), data.steps_of(episodes)
-            places = np.argsort(data.times[steps], kind="stable")
+            times = steps - np.repeat(data.offsets[episodes], data.lengths[episodes])
+            places = np.argsort(times, kind="stable")
             banks = np.repeat(np.arange(len(episodes)), data.lengths[episodes])[places]
             order = steps[places]
-            start = Starts(self.transitions.states[order], data.times[order], banks)
+            start = Starts(self.transitions.states[order], times[places], banks)
             v[order] = self.stepper.returns(dynamics, bank, start)[0].mean(axis=1)
             start = Starts(start.states, start.times, banks, actions[order])
             q[order] = self.stepper.returns(dynamics, bank, start)[0].mean(axis=1)
         tell(ROLLING, 1.0)
         return q, v
+
+    def _check_work(self) -> None:
+        """Refuse logs larger than memory from each of whose steps it would take too long to simulate."""
+        data = self.transitions.data
+        left = float(np.sum(data.lengths * (data.horizon - (data.lengths - 1) / 2)))
+        simulated = 2 * self.settings.n_rollouts * left
+        if data.folder is not None and simulated > MOST_SIMULATED:
+            raise TooManyStepsError(
+                f"dr, wdr and the check of the model simulate {self.settings.n_rollouts} roll-outs twice from each of "
+                f"the {data.n_steps:,} logged steps: {simulated:.1g} steps for each fit, at some 7 million a second. "
+                "For logs larger than memory at most 1e+09 are simulated: take fewer episodes, or use mb"
+            )
 
     def diagnostics(self) -> dict[str, float]:
         """How far the roll-outs are to be trusted.

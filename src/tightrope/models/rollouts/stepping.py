@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tightrope.base.checks import lent
 from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.folder import parts
 from tightrope.base.policy import Actor, PreparedActor
 from tightrope.models.rollouts.lanes import Bank, Lanes, Starts
 from tightrope.models.rollouts.transitions import Outcome, Transitions, outcome
@@ -139,8 +140,11 @@ class Stepper:
     @cached_property
     def _room(self) -> tuple[Array, Array]:
         """How low and how high states may go, (d,) each."""
-        seen = np.concatenate([self.transitions.states, self.transitions.next_states[self.transitions.known]])
-        low, high = seen.min(axis=0), seen.max(axis=0)
+        logs = self.transitions
+        low, high = logs.states.min(axis=0), logs.states.max(axis=0)
+        for part in parts(len(logs.known)):
+            after = logs.next_states[part][logs.known[part]]
+            low, high = np.vstack([low, after]).min(axis=0), np.vstack([high, after]).max(axis=0)
         middle, spread = (low + high) / 2, high - low
         reach = self.blow_up * np.where(spread > 0, spread, np.maximum(np.abs(middle), 1.0))
         return middle - reach, middle + reach

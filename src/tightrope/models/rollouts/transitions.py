@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from tightrope.base.checks import check_size, lent, numbers
 from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
+from tightrope.base.folder import Scratch, distinct
 
 Anything = npt.NDArray[Any]
 Outcome = Callable[[Anything, Anything, Anything, IntArray], Any]  # (states, actions, next_states, t) -> (K,)
@@ -36,7 +38,7 @@ class Transitions:
     @classmethod
     def of(cls, data: TrajectoryDataset, *, discrete_states: bool = False) -> Transitions:
         """Take the logs apart; refuse states and actions that are not numbers."""
-        states = _matrix(data.states, discrete_states)
+        states = _matrix(data, discrete_states)
         if data.actions is None or data.actions.dtype.kind not in "iubf" or data.actions.ndim > 2:
             held = "none" if data.actions is None else f"{data.actions.dtype} of shape {data.actions.shape}"
             raise DataError(f"actions must be integers (N,) or floats (N, k) for this model; the logs hold {held}")
@@ -46,7 +48,7 @@ class Transitions:
         if discrete and data.actions.ndim != 1:
             raise DataError(f"discrete actions must be one integer per step; got shape {data.actions.shape}")
         following, known = _following(data, states)
-        levels = np.unique(data.actions).astype(np.int64) if discrete else None
+        levels = distinct(data.actions).astype(np.int64) if discrete else None
         assert data.states is not None
         whole = discrete_states and data.states.dtype.kind != "f"
         return cls(data, states, following, known, data.actions, levels, whole)
@@ -56,16 +58,19 @@ class Transitions:
         """How many numbers a state has."""
         return int(self.states.shape[1])
 
-    @property
+    @cached_property
     def ends(self) -> Array:
         """1 for the step that ended its episode for good, else 0, (N,)."""
-        ends = np.zeros(self.data.n_steps)
+        ends = self.data.per_step()
+        ends[:] = 0.0
         ends[self.data.offsets[1:] - 1] = self.data.terminated
         return ends
 
     def of_survivors(self) -> Transitions:
         """The same with only the moves after which the episode went on, for models that learn ends apart."""
-        return replace(self, known=self.known & (self.ends == 0))
+        known = Scratch(self.data.folder).empty(self.data.n_steps, np.bool_)
+        np.logical_and(self.known, np.equal(self.ends, 0, out=known), out=known)
+        return replace(self, known=known)
 
     def as_logged(self, states: Array) -> Anything:
         """States (K, d) in the shape of the logs: (K,) where those hold one number per step."""
@@ -117,7 +122,9 @@ def outcome(name: str, function: Outcome, *arguments: Any) -> Array:
     return values
 
 
-def _matrix(states: Anything | None, discrete: bool) -> Array:
+def _matrix(data: TrajectoryDataset, discrete: bool) -> Array:
+    """The states as rows of floats, (N, d)."""
+    states = data.states
     if states is None:
         raise DataError(
             "the logs must hold states for this model, a number or a row of numbers per step; they hold none"
@@ -136,13 +143,19 @@ def _matrix(states: Anything | None, discrete: bool) -> Array:
         raise DataError(
             f"states must be below 2^53, where floats begin to have gaps; got {states.max()}. Number states from 0"
         )
-    return states.astype(np.float64, copy=False).reshape(len(states), -1)
+    rows = states.reshape(len(states), -1)
+    if rows.dtype == np.float64:
+        return rows
+    result = Scratch(data.folder).empty(rows.shape)
+    result[:] = rows
+    return result
 
 
 def _following(data: TrajectoryDataset, states: Array) -> tuple[Array, BoolArray]:
     """The state after each step, and whether the logs hold it."""
-    following, known = np.empty_like(states), np.ones(len(states), dtype=np.bool_)
-    following[:-1] = states[1:]
+    scratch = Scratch(data.folder)
+    following, known = scratch.empty(states.shape), scratch.empty(len(states), np.bool_)
+    following[:-1], known[:] = states[1:], True
     last = data.offsets[1:] - 1
     final = np.full((len(last), states.shape[1]), np.nan)
     if data.final_states is not None:

@@ -1,4 +1,4 @@
-"""The parts of a tabular model that do not depend on the weights: who took which step, and reachable states."""
+"""The part of a tabular model that does not depend on the weights: the states that the candidate can reach."""
 
 from __future__ import annotations
 
@@ -6,56 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from tightrope.base.dataset import Array, IntArray
-
-Index = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, eq=False)
-class Meetings:
-    """Which episodes took each kind of step, sorted by kind, so that counting only reads."""
-
-    edges: IntArray  # (K+1,)
-    members: Index  # (N,)
-
-    @classmethod
-    def of(cls, kinds: Index, trajectories: IntArray, n_kinds: int) -> Meetings:
-        """Episode ``trajectories[i]`` met kind ``kinds[i]``."""
-        order = np.argsort(kinds, kind="stable")
-        edges = np.searchsorted(kinds[order], np.arange(n_kinds + 1))
-        return cls(edges, trajectories[order].astype(np.int32))
-
-
-@dataclass(frozen=True, eq=False)
-class Timeline:
-    """The logged steps sorted by time, as the induction backwards meets them."""
-
-    order: IntArray  # (N,): which step each is
-    edges: IntArray  # (L+1,): the steps of each time
-    trajectories: Index  # (N,)
-    pairs: Index  # (N,)
-    nexts: Index  # (N,): the state that the episode acts in next; S where it acts no more
-    rewards: Array  # (N,)
-
-    @classmethod
-    def of(cls, shape: tuple[int, ...], offsets: IntArray, pairs: Index, rewards: Array) -> Timeline:
-        """Sort the steps; the shape is that of the policy's table, (L, S, A)."""
-        horizon, n_states, n_actions = shape
-        lengths = np.diff(offsets)
-        times = np.arange(len(pairs)) - np.repeat(offsets[:-1], lengths)
-        order = np.argsort(times, kind="stable")
-        nexts = np.append(pairs[1:] // n_actions, n_states)
-        nexts[offsets[1:] - 1] = n_states
-        return cls(
-            order,
-            np.searchsorted(times[order], np.arange(horizon + 1)),
-            _index(np.repeat(np.arange(len(lengths)), lengths)[order]),
-            pairs[order],
-            _index(nexts[order]),
-            rewards[order],
-        )
+from tightrope.models.tabular.sorting import Index
 
 
 @dataclass(frozen=True, eq=False)

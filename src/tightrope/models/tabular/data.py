@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from tightrope.base import folder
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
-from tightrope.models.tabular.chain import Chain, Index, Meetings, Timeline
+from tightrope.base.folder import Scratch, parts, unique
+from tightrope.models.tabular.blocks import LANES, lanes
+from tightrope.models.tabular.chain import Chain
+from tightrope.models.tabular.kinds import Kinds
+from tightrope.models.tabular.sorting import Index, Meetings, Stretch, Timeline, stretches
 
 MOST_ARCS = 2_000_000  # that smoothing may fill in
 
@@ -33,13 +39,13 @@ class TabularData:
     known_rewards: Array | None  # (P,)
     pseudo: float  # added to the count of every arc
     discount: float
+    scratch: Scratch  # for arrays of N numbers
 
     @classmethod
     def build(
         cls,
         data: TrajectoryDataset,
-        pair: IntArray,
-        following: IntArray,
+        places: Callable[[Stretch], tuple[IntArray, IntArray]],  # the pairs of some episodes' steps, and what follows
         starts: IntArray,
         *,
         probs: Array,
@@ -50,33 +56,25 @@ class TabularData:
     ) -> TabularData:
         """Find the distinct kinds and arcs; all arcs, seen or not, where they are smoothed."""
         _, n_states, n_actions = probs.shape
-        arc_key = pair * (n_states + 2) + following + 1  # unknown (-1) comes first
-        rewards, reward_of = np.unique(data.rewards, return_inverse=True)
-        distinct, arc_of = np.unique(arc_key, return_inverse=True)  # keys of keys would not fit into 64 bits
-        kind_key, kinds = np.unique(arc_of * len(rewards) + reward_of, return_inverse=True)
-        kind_arc_key = distinct[kind_key // len(rewards)]
-        known = kind_arc_key % (n_states + 2) > 0
-        arc_keys = np.unique(kind_arc_key[known])
-        if smoothing > 0:
-            size = n_states * n_actions * (n_states + 1)
-            if size > MOST_ARCS:
-                raise DataError(
-                    f"smoothing must make at most {MOST_ARCS} transitions; with {n_states} states it makes {size}"
-                )
-            pairs, nexts = np.divmod(np.arange(size), n_states + 1)
-            arc_keys = pairs * (n_states + 2) + nexts + 1
-        kind_arc = np.full(len(kind_key), -1)
-        kind_arc[known] = np.searchsorted(arc_keys, kind_arc_key[known])
-        arc_pair = arc_keys // (n_states + 2)
+        width = n_states + 2
+
+        def keys(some: Stretch) -> IntArray:
+            pair, following = places(some)
+            return np.asarray(pair * width + following + 1)  # unknown (-1) comes first
+
+        kinds = Kinds.of(data, keys)
+        known = kinds.arc_keys % width > 0
+        arc_keys = kinds.arc_keys[known] if smoothing == 0 else _every_arc(n_states, n_actions)
+        arc_pair = arc_keys // width
         return cls(
             data.offsets,
-            kinds.astype(np.int32),
+            kinds.of_steps,
             starts.astype(np.int32),
-            (kind_arc_key // (n_states + 2)).astype(np.int32),
-            kind_arc.astype(np.int32),
-            rewards[kind_key % len(rewards)],
+            kinds.by_arc(kinds.arc_keys // width),
+            kinds.by_arc(np.where(known, np.searchsorted(arc_keys, kinds.arc_keys), -1)),
+            kinds.rewards,
             arc_pair.astype(np.int32),
-            (arc_keys % (n_states + 2) - 1).astype(np.int32),
+            (arc_keys % width - 1).astype(np.int32),
             np.searchsorted(arc_pair, np.arange(n_states * n_actions + 1)).astype(np.int32),
             probs,
             unseen,
@@ -84,6 +82,7 @@ class TabularData:
             known_rewards,
             smoothing / (n_states + 1),
             data.discount,
+            Scratch(data.folder),
         )
 
     @property
@@ -91,25 +90,20 @@ class TabularData:
         """How many weights a fit takes."""
         return len(self.starts)
 
-    @property
-    def trajectories(self) -> IntArray:
-        """Which episode each step belongs to, (N,)."""
-        return np.repeat(np.arange(self.n_trajectories), np.diff(self.offsets))
-
     @cached_property
     def step_meetings(self) -> Meetings:
         """Which episodes took each kind of step."""
-        return Meetings.of(self.kinds, self.trajectories, len(self.kind_pair))
+        return Meetings.of(self.kinds, self.offsets, len(self.kind_pair), self.scratch)
 
     @cached_property
     def start_meetings(self) -> Meetings:
         """Which episodes started in each state."""
-        return Meetings.of(self.starts, np.arange(self.n_trajectories), self.probs.shape[1])
+        return Meetings.of(self.starts, np.arange(self.n_trajectories + 1), self.probs.shape[1], Scratch())
 
     @cached_property
     def timeline(self) -> Timeline:
         """The steps sorted by time."""
-        return Timeline.of(self.probs.shape, self.offsets, self.kind_pair[self.kinds], self.kind_reward[self.kinds])
+        return Timeline.of(self.probs.shape, self.offsets, self.kinds, self.kind_pair, self.kind_reward, self.scratch)
 
     @cached_property
     def chain(self) -> Chain:
@@ -128,7 +122,9 @@ class TabularData:
         Smoothing makes transitions possible that were never logged: each becomes a kind with the pair's mean reward.
         """
         n_pairs = self.probs.shape[1] * self.probs.shape[2]
-        counts = np.bincount(self.kinds, minlength=len(self.kind_pair)).astype(np.float64)
+        counts = np.zeros(len(self.kind_pair))
+        for some in parts(len(self.kinds)):
+            np.add.at(counts, self.kinds[some], 1.0)
         visits: Array = np.bincount(self.kind_pair, weights=counts, minlength=n_pairs).astype(np.float64)
         if self.pseudo == 0:
             return self, counts / visits[self.kind_pair], visits
@@ -152,3 +148,27 @@ class TabularData:
         order = np.argsort(pair, kind="stable")
         data = replace(self, kind_pair=pair[order], kind_arc=arc[order], kind_reward=reward[order])
         return data, shares[order], visits
+
+    def lanes_of_kinds(self) -> Array:
+        """Room for a number of each kind and lane, (K, lanes)."""
+        count = len(self.kind_pair)
+        return lanes(count) if count <= folder.FEW else self.scratch.empty((count, LANES))
+
+    @cached_property
+    def holders(self) -> IntArray:
+        """How many episodes hold each pair, (P,)."""
+        result = np.zeros(self.probs.shape[1] * self.probs.shape[2], dtype=np.int64)
+        for some in stretches(self.offsets):
+            pairs = self.kind_pair[self.kinds[some.steps]].astype(np.int64)
+            held = unique(pairs * self.n_trajectories + some.whose)
+            result += np.bincount(held // self.n_trajectories, minlength=len(result))
+        return result
+
+
+def _every_arc(n_states: int, n_actions: int) -> IntArray:
+    """The keys of all pairs with all next states."""
+    size = n_states * n_actions * (n_states + 1)
+    if size > MOST_ARCS:
+        raise DataError(f"smoothing must make at most {MOST_ARCS} transitions; with {n_states} states it makes {size}")
+    pairs, nexts = np.divmod(np.arange(size), n_states + 1)
+    return np.asarray(pairs * (n_states + 2) + nexts + 1)

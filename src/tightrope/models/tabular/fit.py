@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.folder import parts
 from tightrope.models.tabular import kernels
 from tightrope.models.tabular.blocks import LANES, lanes
 from tightrope.models.tabular.data import TabularData
+
+KINDS = 1 << 16  # that are counted together
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,33 +32,44 @@ class TabularFit:
     def of(cls, data: TabularData, weights: Array) -> TabularFit:
         """Count and normalise under weights (n, lanes)."""
         assert weights.shape[1] == LANES
-        kind_counts, start_counts = lanes(len(data.kind_pair)), lanes(data.probs.shape[1])
-        for who, out in ((data.step_meetings, kind_counts), (data.start_meetings, start_counts)):
-            kernels.count(weights, who.edges, who.members, out)
-        return cls.from_counts(data, kind_counts, start_counts)
+        start_counts, steps = lanes(data.probs.shape[1]), data.step_meetings
+        kernels.count(weights, data.start_meetings.edges, data.start_meetings.members, start_counts)
+
+        def counted() -> Iterator[tuple[slice, Array]]:
+            for part in parts(len(data.kind_pair), KINDS):
+                counts = lanes(part.stop - part.start)
+                kernels.count(weights, steps.edges[part.start : part.stop + 1], steps.members, counts)
+                yield part, counts
+
+        return cls._normalized(data, counted(), start_counts)
 
     @classmethod
     def from_counts(cls, data: TabularData, kind_counts: Array, start_counts: Array) -> TabularFit:
         """Normalise counts of kinds (K, lanes) and of starts (S, lanes)."""
         assert kind_counts.shape[1] == start_counts.shape[1] == LANES
+        return cls._normalized(data, [(slice(0, len(kind_counts)), kind_counts)], start_counts)
+
+    @classmethod
+    def _normalized(
+        cls, data: TabularData, kind_counts: Iterable[tuple[slice, Array]], start_counts: Array
+    ) -> TabularFit:
+        """The models of these counts, which come for some kinds at a time."""
         n_pairs = data.probs.shape[1] * data.probs.shape[2]
         arcs, arc_totals, rewards, visits = (lanes(count) for count in (len(data.arc_pair), n_pairs, n_pairs, n_pairs))
         gaps = np.empty(n_pairs, dtype=np.bool_)
-        kernels.normalize(
-            kind_counts,
-            data.kind_pair,
-            data.kind_arc,
-            data.kind_reward,
-            data.arc_pair,
-            data.pair_arcs,
-            data.pseudo,
-            arcs,
-            arc_totals,
-            rewards,
-            visits,
-            gaps,
-            data.unseen_reward,
-        )
+        kernels.begin(data.pair_arcs, data.pseudo, arcs, arc_totals, rewards, visits)
+        for some, counts in kind_counts:
+            kernels.meet(
+                counts,
+                data.kind_pair[some],
+                data.kind_arc[some],
+                data.kind_reward[some],
+                arcs,
+                arc_totals,
+                rewards,
+                visits,
+            )
+        kernels.normalize(data.arc_pair, arcs, arc_totals, rewards, visits, gaps, data.unseen_reward)
         if data.known_rewards is not None:
             rewards[:] = data.known_rewards[:, None]
         return cls(data, arcs, arc_totals, gaps, rewards, visits, start_counts)
@@ -169,7 +183,7 @@ class TabularFit:
             occupancy[:-1] = self.start_counts / total
             start_slope = (later[0, :-1] - self._average(self.start_counts, later[0, :-1])) / total
         pair_gain, arc_gain = self._gains(occupancy, later)
-        slope, result = lanes(len(data.kind_pair)), lanes(data.n_trajectories)
+        slope, result = data.lanes_of_kinds(), lanes(data.n_trajectories)
         kernels.kind_slopes(
             data.kind_pair,
             data.kind_arc,

@@ -28,32 +28,30 @@ def count(weights: Any, edges: Any, members: Any, out: Any) -> None:
 
 
 @compiled
-def normalize(
-    kind_counts: Any,
-    kind_pair: Any,
-    kind_arc: Any,
-    kind_reward: Any,
-    arc_pair: Any,
-    pair_arcs: Any,
-    pseudo: Any,
-    arcs: Any,
-    arc_totals: Any,
-    rewards: Any,
-    visits: Any,
-    gaps: Any,
-    unseen_reward: Any,
-) -> None:
-    """Transition probabilities ``arcs`` (J, lanes), mean ``rewards`` (P, lanes); totals of arcs and visits by pair.
-
-    ``gaps`` (P,) marks pairs after which some lane saw no next state; a pair that a lane never saw earns unseen_reward.
-
-    A kind whose next state is unknown (arc -1: cut off by the horizon) tells of the reward only.
-    """
+def begin(pair_arcs: Any, pseudo: Any, arcs: Any, arc_totals: Any, rewards: Any, visits: Any) -> None:
+    """Counts before anything was met: ``arcs`` (J, lanes), and ``arc_totals``, ``rewards``, ``visits`` (P, lanes)."""
     arcs[:] = pseudo
     for pair in range(len(visits)):
         store(arc_totals, pair, splat(pseudo * (pair_arcs[pair + 1] - pair_arcs[pair])))
     rewards[:] = 0.0
     visits[:] = 0.0
+
+
+@compiled
+def meet(
+    kind_counts: Any,
+    kind_pair: Any,
+    kind_arc: Any,
+    kind_reward: Any,
+    arcs: Any,
+    arc_totals: Any,
+    rewards: Any,
+    visits: Any,
+) -> None:
+    """Add up some kinds.
+
+    A kind whose next state is unknown (arc -1: cut off by the horizon) tells of the reward only.
+    """
     for k in range(len(kind_pair)):
         pair, arc, counted = kind_pair[k], kind_arc[k], load(kind_counts, k)
         store(visits, pair, load(visits, pair) + counted)
@@ -61,6 +59,16 @@ def normalize(
         if arc >= 0:
             store(arcs, arc, load(arcs, arc) + counted)
             store(arc_totals, pair, load(arc_totals, pair) + counted)
+
+
+@compiled
+def normalize(
+    arc_pair: Any, arcs: Any, arc_totals: Any, rewards: Any, visits: Any, gaps: Any, unseen_reward: Any
+) -> None:
+    """Transition probabilities ``arcs`` (J, lanes) and mean ``rewards`` (P, lanes) from the counts.
+
+    ``gaps`` (P,) marks pairs after which some lane saw no next state; a pair that a lane never saw earns unseen_reward.
+    """
     for pair in range(len(visits)):
         missing = is_zero(load(visits, pair))
         store(rewards, pair, (load(rewards, pair) + unseen_reward * missing) / (load(visits, pair) + missing))

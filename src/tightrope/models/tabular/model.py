@@ -7,6 +7,7 @@ for eight replicates at a time. What the model says of a pair that the (re)sampl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,12 +16,15 @@ import numpy.typing as npt
 from tightrope.base.checks import lent, numbers
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError, PolicyError
+from tightrope.base.folder import distinct
 from tightrope.base.names import must_be_one_of
 from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem
 from tightrope.models.tabular.data import TabularData
+from tightrope.models.tabular.following import END, Following
 from tightrope.models.tabular.prepared import PreparedTabular
 from tightrope.models.tabular.rollouts import Rollouts
+from tightrope.models.tabular.sorting import Stretch
 
 Unseen = Literal["worst", "self-loop", "terminate"]
 
@@ -38,6 +42,7 @@ class TabularModel:
     """
 
     name: ClassVar[str] = "tabular"
+    in_pieces: ClassVar[bool] = True
 
     n_states: int | None = None  # None: as many as the logs hold
     n_actions: int | None = None  # the same of actions
@@ -62,28 +67,28 @@ class TabularModel:
         """The logs in the form that counting needs; refuses logs and policies that are not finite."""
         self._check_names(problem)
         data, policy = problem.coded.dataset, problem.coded.policy
-        states, actions = numbered("state", data.states), numbered("action", data.actions)
+        check_numbered("state", data.states)
+        check_numbered("action", data.actions)
+        assert data.states is not None
+        assert data.actions is not None
         if not isinstance(policy, DiscretePolicy):
             raise PolicyError(
                 "a tabular model must have the policy itself (probs(states, t)), because it evaluates the candidate "
                 "beyond the logged actions; its probabilities of the logged actions are not enough"
             )
-        following, final = following_states(data, states)
-        labels = _labels("state", self.n_states, np.concatenate([states, final]))
-        probs, action_labels = policy_table(policy, labels, actions, data.horizon, self.n_actions)
-        place, taken = np.searchsorted(labels, states), np.searchsorted(action_labels, actions)
-        known = following >= 0
-        following[known] = np.searchsorted(labels, following[known])
-        following[following == _END] = len(labels)
+        following = Following.of(data)
+        logged = np.union1d(distinct(data.states).astype(np.int64), following.open_ends)
+        labels = _labels("state", self.n_states, logged)
+        taken = distinct(data.actions).astype(np.int64)
+        probs, actions = policy_table(policy, labels, taken, data.horizon, self.n_actions)
         counted = TabularData.build(
             data,
-            place * len(action_labels) + taken,
-            following,
-            place[data.offsets[:-1]],
+            partial(_places, following, labels, actions),
+            np.searchsorted(labels, data.states[data.offsets[:-1]].astype(np.int64)),
             probs=probs,
             unseen=_UNSEEN[self.unseen],
             unseen_reward=self.reward_of_unseen(data, anchor),
-            known_rewards=self._known_rewards(labels, action_labels),
+            known_rewards=self._known_rewards(labels, actions),
             smoothing=self.smoothing,
         )
         return PreparedTabular(counted, self.rollouts)
@@ -124,11 +129,8 @@ class TabularModel:
         return float(end if np.isfinite(end) else seen)
 
 
-_UNKNOWN, _END = -1, -2
-
-
-def numbered(name: str, values: npt.NDArray[Any] | None) -> IntArray:
-    """The logged states or actions as integers from 0, (N,)."""
+def check_numbered(name: str, values: npt.NDArray[Any] | None) -> None:
+    """Refuse logged states or actions that are no integers from 0."""
     if values is None or values.ndim != 1 or values.dtype.kind not in "iub":
         held = "none" if values is None else f"{values.dtype} of shape {values.shape}"
         raise DataError(f"{name}s must be one integer per step for a table; the logs hold {held}")
@@ -136,6 +138,12 @@ def numbered(name: str, values: npt.NDArray[Any] | None) -> IntArray:
         raise DataError(f"{name}s must be numbered from 0 for a table; got {values.min()}")
     if values.max() >= 2**63:
         raise DataError(f"{name}s must fit into 63 bits; got {values.max()}. Number them from 0")
+
+
+def numbered(name: str, values: npt.NDArray[Any] | None) -> IntArray:
+    """The logged states or actions as integers from 0, (N,)."""
+    check_numbered(name, values)
+    assert values is not None
     return values.astype(np.int64)
 
 
@@ -150,22 +158,18 @@ def _labels(name: str, given: int | None, logged: IntArray) -> IntArray:
     return np.arange(given)
 
 
-def following_states(data: TrajectoryDataset, states: IntArray) -> tuple[IntArray, IntArray]:
-    """The state after each step, (N,): _END or _UNKNOWN where there is none; and the final ones of open episodes.
-
-    Unless the logs hold the state after the horizon's last step for every episode that goes on, that step is unknown
-    for all, the ended ones too: keeping those that ended and not the others would count ends more often than they
-    happen.
-    """
-    last, going_on = data.offsets[1:] - 1, ~data.terminated
-    following = np.append(states[1:], _UNKNOWN)
-    following[last] = _END
-    final = data.final_states
-    if final is None or final.ndim != 1 or final.dtype.kind not in "iu" or (final[going_on] < 0).any():
-        following[last[data.lengths == data.horizon]] = _UNKNOWN
-        return following, np.zeros(0, dtype=np.int64)
-    following[last[going_on]] = final[going_on]
-    return following, final[going_on].astype(np.int64)
+def _places(following: Following, labels: IntArray, actions: IntArray, some: Stretch) -> tuple[IntArray, IntArray]:
+    """The pair of each step of some episodes, and the state after it: S at an end, -1 unknown; by place in labels."""
+    data = following.data
+    assert data.states is not None
+    assert data.actions is not None
+    states = data.states[some.steps].astype(np.int64)
+    after = following.after(some, states)
+    known = after >= 0
+    after[known] = np.searchsorted(labels, after[known])
+    after[after == END] = len(labels)
+    taken = np.searchsorted(actions, data.actions[some.steps].astype(np.int64))
+    return np.searchsorted(labels, states) * len(actions) + taken, after
 
 
 def policy_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.models.tabular.blocks import LANES, blocks, lanes
 from tightrope.models.tabular.data import TabularData
 from tightrope.models.tabular.rollouts import Rollouts
+from tightrope.models.tabular.sorting import stretches
 
 if TYPE_CHECKING:
     from tightrope.models.tabular.fit import TabularFit
@@ -40,12 +42,16 @@ class PreparedTabular:
     def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
         """q̂_t(S_t, A_t) and v̂_t(S_t) of every step under weights (n,)."""
         ((_, block),) = blocks(weights[None])
-        line = self.data.timeline
-        q_values, state_values = np.empty(len(line.order)), np.empty(len(line.order))
+        data, horizon = self.data, len(self.data.probs)
+        n_actions = data.probs.shape[2]
+        q_table, v_table = np.empty((horizon, data.probs[0].size)), np.empty((horizon, data.probs.shape[1]))
         for t, q, v, _ in self._fit(block).backwards():
-            now = slice(line.edges[t], line.edges[t + 1])
-            q_values[line.order[now]] = q[line.pairs[now], 0]
-            state_values[line.order[now]] = v[line.pairs[now] // self.data.probs.shape[2], 0]
+            q_table[t], v_table[t] = q[:, 0], v[:-1, 0]
+        q_values, state_values = (data.scratch.empty(len(data.kinds)) for _ in range(2))
+        for some in stretches(data.offsets):
+            pairs, times = data.kind_pair[data.kinds[some.steps]], some.times
+            q_values[some.steps] = q_table[times, pairs]
+            state_values[some.steps] = v_table[times, pairs // n_actions]
         return q_values, state_values
 
     def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
@@ -69,7 +75,7 @@ class PreparedTabular:
 
     def correction_sums(self, weights: Array, factors: Array) -> Array:
         """Σ_i w_i v̂_0(S_0) and, for every time, Σ_i w_i f_t δ_t under each row, (rows, 1 + horizon)."""
-        result, in_order = np.empty((len(weights), 1 + len(self.data.probs))), factors[self.data.timeline.order]
+        result, in_order = np.empty((len(weights), 1 + len(self.data.probs))), self._in_order(factors)
         for rows, block in blocks(weights):
             result[rows] = self._fit(block).correction_sums(block, in_order).T[: rows.stop - rows.start]
         return result
@@ -117,13 +123,19 @@ class PreparedTabular:
         About a third of all resamples lose the latter.
         """
         ((_, block),) = blocks(np.ones((1, self.n_trajectories)))
-        n_pairs = self.data.probs.shape[1] * self.data.probs.shape[2]
-        held = np.unique(
-            self.data.kind_pair[self.data.kinds].astype(np.int64) * self.n_trajectories + self.data.trajectories
-        )
-        holders = np.bincount(held // self.n_trajectories, minlength=n_pairs)
-        steps, unseen, fragile = self._fit(block).occupancies(holders == 1)
+        steps, unseen, fragile = self._fit(block).occupancies(self.data.holders == 1)
         return (unseen / steps, fragile / steps) if steps > 0 else (0.0, 0.0)
+
+    def _in_order(self, factors: Array) -> Array:
+        """The factors sorted by time; the last ones are kept, for the next replicates."""
+        last = self._kept.get("factors")
+        if last is None or last[0] is not factors:
+            self._kept["factors"] = last = factors, self.data.timeline.in_order(factors)
+        return last[1]
+
+    @cached_property
+    def _kept(self) -> dict[str, tuple[Array, Array]]:
+        return {}
 
     def _value(self, fit: TabularFit) -> Array:
         """V̂ of each lane, by exact backward induction unless roll-outs were asked for."""
