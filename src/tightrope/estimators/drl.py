@@ -31,7 +31,8 @@ class DRL(Estimator):
 
     That holds once model and visits are learned well; to be consistent one of them is enough. Each episode is corrected
     by a model and by visits (those of MIS) that were learned from the other folds; under weights both stay as they are,
-    for to first order their errors do not move the estimate. States must be numbered and hold all that matters
+    for to first order their errors do not move the estimate where both are right in the limit (where one is wrong, a
+    bootstrap does not see the other's error). States must be numbered and hold all that matters
     (Markov). A state that the other folds never visited at that time is not corrected. An estimated behaviour policy
     is fitted once, to all logs. Kallus and Uehara (2020).
     """
