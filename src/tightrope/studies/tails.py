@@ -24,7 +24,7 @@ from tightrope.studies.pages.sections import write_section
 from tightrope.studies.pages.tails import TITLE, render
 
 PROBLEMS = ("walker", "bonus", "decline", "rare")
-TRIALS = {20: 2000, 50: 2000, 200: 1000, 1000: 400}  # data sets by size
+TRIALS = {20: 2000, 50: 2000, 200: 500, 1000: 150}  # data sets by size
 SHARE, QUANTILES, LEVEL = 0.1, (0.05, 0.5), 0.2  # the level is where this share of the returns lies below
 NAMES = ("level", *(f"quantile {p}" for p in QUANTILES), "cvar")
 DELTA, RESAMPLES = 0.05, 1000
