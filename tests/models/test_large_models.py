@@ -223,15 +223,17 @@ def test_memory_does_not_grow_with_the_steps(estimator, monkeypatch):
     monkeypatch.setattr(statistic, "COLUMN_BYTES", 1 << 18)
     probs = 0.5 + RNG.uniform(-0.02, 0.02, STATES)
     policy = TabularPolicy(np.stack([probs, 1 - probs], axis=1))
-    problems = [Problem(walks(n, np.random.default_rng(n)), policy) for n in (20, 1400, 5600)]
+    few, many = (walks(n, np.random.default_rng(n)) for n in (1400, 5600))
 
-    def work(problem):
+    def work(data):
+        problem = Problem(data, policy)
         replicate([estimator(problem)], Multinomial(), n_resamples=4, seed=0, standard_errors=True, n_jobs=1)
         check_model(problem, estimator.model, "low", effective=100.0)
 
-    _, less, more = (peak(lambda problem=problem: work(problem)) for problem in problems)  # the first compiles
+    work(many)  # compiles
+    less, more = (peak(lambda data=data: work(data)) for data in (few, many))
     assert more - less < 4 * 420_000
-    assert more < 120 * problems[2].dataset.n_steps / 2
+    assert more < 120 * many.n_steps / 2
 
 
 def test_memory_of_a_regression_does_not_grow_with_the_steps(monkeypatch):
