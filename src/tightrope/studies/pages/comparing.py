@@ -36,9 +36,6 @@ def render(counts: Sequence[Counted], whole: Sequence[Counted], pairs: Sequence[
             "|---|" + "---:|" * 7,
             *(_row(one, keys) for one in counts),
             "",
-            "On *decline*, whose values are skewed to the left (what is rare and costly is missing from some logs), "
-            "the winner's bound on its value errs more often than it says even so; bounds on gains keep their level.",
-            "",
             "The call itself with five such candidates, from shared resamples and exact (`strict`): how often any is "
             "called better, any bound on a value is too high, and any is said not to be the best, though all are.",
             "",
