@@ -10,7 +10,7 @@ import pytest
 
 import tightrope
 from tests.models import systems
-from tightrope.base import folder, ratios
+from tightrope.base import dataset, folder, ratios
 from tightrope.base.folder import Folder, Scratch, distinct, mapping_of
 from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
@@ -220,7 +220,8 @@ def test_memory_does_not_grow_with_the_steps(estimator, monkeypatch):
     for module, name in ((folder, "PART"), (folder, "FEW"), (ratios, "ASKED")):
         monkeypatch.setattr(module, name, 1 << 14)
     monkeypatch.setattr(statistic, "KEPT_BYTES", 0)
-    monkeypatch.setattr(statistic, "COLUMN_BYTES", 1 << 18)
+    monkeypatch.setattr(statistic, "COLUMN_BYTES", 1 << 16)
+    monkeypatch.setattr(dataset, "CHUNK_BYTES", 1 << 16)  # of which several threads may hold one each
     probs = 0.5 + RNG.uniform(-0.02, 0.02, STATES)
     policy = TabularPolicy(np.stack([probs, 1 - probs], axis=1))
     few, many = (walks(n, np.random.default_rng(n)) for n in (1400, 5600))
