@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -134,6 +134,15 @@ def check_rows(
         for name, value in values.items():
             if value is not None and value.shape[:1] != (size,):
                 raise DataError(f"{name} must have {size} rows; got shape {value.shape}")
+
+
+def ranges(offsets: npt.NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:
+    """Ranges of episodes that have about so many steps together; one that is longer has a range of its own."""
+    start = 0
+    while start < len(offsets) - 1:
+        stop = max(start + 1, int(np.searchsorted(offsets, offsets[start] + size, side="right")) - 1)
+        yield start, stop
+        start = stop
 
 
 def steps_of(offsets: npt.NDArray[np.int64], episodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

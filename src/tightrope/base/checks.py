@@ -141,8 +141,8 @@ def check_labels(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
     numeric = np.array([reads_as_number(label) for label in labels])
     if numeric.any() and not numeric.all():
         others = labels[numeric != reads_as_number(first[0])]
-        row = next(part.start + int(np.argmax(np.isin(first[part], others))) for part in parts(len(values))
-                   if np.isin(first[part], others).any())  # fmt: skip
+        places = (part.start + np.flatnonzero(np.isin(first[part], others)) for part in parts(len(values)))
+        row = next(int(rows[0]) for rows in places if len(rows))
         raise DataError(
             f"{name} must hold either numbers or names, not both; got {str(values[0])!r} at {where(0)} and "
             f"{str(values[row])!r} at {where(row)}"

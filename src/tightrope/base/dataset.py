@@ -248,11 +248,7 @@ class TrajectoryDataset:
 
     def ranges(self, size: int) -> Iterator[tuple[int, int]]:
         """Ranges of episodes that have about so many steps together."""
-        start = 0
-        while start < self.n_trajectories:
-            stop = int(np.searchsorted(self.offsets, self.offsets[start] + size, side="right")) - 1
-            yield start, max(stop, start + 1)
-            start = max(stop, start + 1)
+        return arrays.ranges(self.offsets, size)
 
     def per_step(self) -> Array:
         """An array (N,) to be filled in: in memory, or in a file where the logs are in files."""

@@ -89,8 +89,8 @@ CODES: dict[str, Code] = {
     ),
     "chosen": Code(
         "resampling",
-        "`slope`, `opera`: the estimator is chosen, or blended, by the logs that it is bounded with; replicates choose "
-        "anew, but none shows a bias that the choice accepts",
+        "`slope`, `opera`, `magic`: the estimator is chosen, or blended, by the logs that it is bounded with; "
+        "replicates choose anew, but none shows a bias that the choice accepts",
         "an estimator that is fixed beforehand, or a choice on other logs",
     ),
     # -- against the model ---------------------------------------------------------------------------------------

@@ -130,19 +130,19 @@ def _by_bootstrap(
         seed=shape.seed,
         progress=progress,
     )
-    ends = (*bounds.levels, *bounds.quantiles, *bounds.means)
+    ends, exact = (*bounds.levels, *bounds.quantiles, *bounds.means), _exact_outcomes(problem)
     thin: dict[str, float] = {}
     tails = []
     for tail, (least, most) in zip(_estimates(outcomes, ask), ends, strict=True):
         effective = _effective(outcomes, tail)
         if effective < ENOUGH[tail.kind]:
-            tails.append(_stand_in(shape, problem, tail))
+            tails.append(_stand_in(shape, exact, tail))
             thin[tail.kind] = min(effective, thin.get(tail.kind, effective))
         else:
             tails.append(replace(tail, lower=least, upper=most, guarantee="approximate"))
     rarest = min(_effective(outcomes, Tail("quantile", end, 0.0, 0.0, 0.0)) for end in (END, 1 - END))
     if rarest < ENOUGH["band"]:
-        shape = _exact_band(shape, problem, points)
+        shape = _exact_band(shape, exact, points)
         thin |= {"band": rarest} if points else {}
     else:
         shape = _resampled_band(shape, bounds)
@@ -157,11 +157,20 @@ def _resampled_band(shape: Distribution, bounds: ReplicatedTails) -> Distributio
     return replace(shape, lower=_pairs(*lower), upper=_pairs(*upper))
 
 
-def _exact_band(shape: Distribution, problem: Problem, points: int) -> Distribution:
-    """The record with an exact band; without one where nothing exact can be said."""
+def _exact_outcomes(problem: Problem) -> Outcomes | None:
+    """None where nothing exact can be said."""
     try:
-        outcomes = Outcomes.of(problem, exact=True)
-        return _together(shape, outcomes, NOTHING, points, shape.seed) if points else shape
+        return Outcomes.of(problem, exact=True)
+    except BoundError:
+        return None
+
+
+def _exact_band(shape: Distribution, outcomes: Outcomes | None, points: int) -> Distribution:
+    """The record with an exact band; without one where nothing exact can be said, or too little was logged for it."""
+    if outcomes is None or not points:
+        return shape
+    try:
+        return _together(shape, outcomes, NOTHING, points, shape.seed)
     except BoundError:
         return shape
 
@@ -187,13 +196,11 @@ def _effective(outcomes: Outcomes, tail: Tail) -> float:
     return low if tail.kind == "cvar" else min(low, high)
 
 
-def _stand_in(shape: Distribution, problem: Problem, tail: Tail) -> Tail:
+def _stand_in(shape: Distribution, outcomes: Outcomes | None, tail: Tail) -> Tail:
     """The exact bounds of one tail; what is possible, where nothing exact can be said."""
     names = {"below": "levels", "quantile": "quantiles", "cvar": "shares"}
     ask: Asked = {**NOTHING, names[tail.kind]: (tail.at,)}
-    try:
-        outcomes = Outcomes.of(problem, exact=True)
-    except BoundError:
+    if outcomes is None:
         low, high = (0.0, 1.0) if tail.kind == "below" else shape.value_range
         return replace(tail, lower=low, upper=high)
     (own,) = _together(shape, outcomes, ask, points=0, seed=shape.seed).tails

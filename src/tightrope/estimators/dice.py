@@ -24,6 +24,7 @@ from tightrope.estimators.base import Estimator
 from tightrope.estimators.mis import Places
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.step_ratios import numbered_states, step_weighted
+from tightrope.models.tabular.model import is_numbered
 
 StateFeatures = Callable[[npt.NDArray[Any]], Any]
 
@@ -59,7 +60,7 @@ class DICE(Estimator):
     def __call__(self, problem: Problem) -> ModelStatistic:
         """The statistic of the candidate's value."""
         problem.check_memory(self.name)
-        if self.features is None and _is_numbered(problem):
+        if self.features is None and is_numbered(problem.coded.dataset.states):
             states = numbered_states(problem, self.name, "features")
             return step_weighted(self.name, Places.of(problem.dataset, states), problem)
         return step_weighted(self.name, LinearVisits.of(problem.dataset, self._features(problem)), problem)
@@ -86,11 +87,6 @@ class DICE(Estimator):
             raise DataError(f"features must be finite numbers; got {values[step]} at {data.where(step)}")
         check_size("feature", values, data.where)
         return values
-
-
-def _is_numbered(problem: Problem) -> bool:
-    states = problem.coded.dataset.states
-    return states is not None and states.ndim == 1 and states.dtype.kind in "iub"
 
 
 class Moment(NamedTuple):

@@ -9,6 +9,7 @@ and r = q̂ = v̂ = 0 after an episode's end, whose ratio stays in the denominat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
@@ -75,9 +76,14 @@ class _DoublyRobust(Estimator):
             if isinstance(prepared, BatchedModel) and problem.behavior is None:
                 return ModelStatistic(RefittedAtOnce(prepared, problem, zero))
             return ModelStatistic(Refitted(prepared, statistic))
-        if self.fit == "shared" or data.n_trajectories < 2:
-            return statistic(prepared.control_variates(np.ones(data.n_trajectories)))
-        return statistic(held_out_values(problem, self.model, self.anchor, self.folds))
+        return statistic(self.fixed_values(problem, prepared))
+
+    def fixed_values(self, problem: Problem, prepared: PreparedModel) -> tuple[Array, Array]:
+        """q̂ and v̂ of every step where no weights change them: cross-fitted, or of the model of all logs."""
+        n = problem.dataset.n_trajectories
+        if self.fit == "shared" or n < 2:
+            return prepared.control_variates(np.ones(n))
+        return held_out_values(problem, self.model, self.anchor, self.folds)
 
     def _weighing(self, data: TrajectoryDataset, deltas: Array, start_values: Array) -> Weighing:
         """v̂_0 and Σ_t γ^t ρ_t δ_t."""
@@ -124,18 +130,22 @@ def held_out_values(problem: Problem, chosen: str | Model, anchor: Anchor, folds
 
 def cross_fitted(data: TrajectoryDataset, prepared: PreparedModel, folds: int) -> tuple[Array, Array]:
     """q̂ and v̂ of every step from the model fitted on the other folds."""
-    fold = fold_of(data, folds)
     q_values, state_values = data.per_step(), data.per_step()
-    kinds = np.unique(fold)
-    for place, k in enumerate(kinds):
-        others = (fold != k).astype(np.float64)
-        if not others.any():  # a single identity: nothing else to fit on
-            others = np.ones(len(fold))
-        with part(place, len(kinds)):
-            q, v = prepared.control_variates(others, fold == k)
+    pairs = list(held_out_folds(data, folds))
+    for place, (held, others) in enumerate(pairs):
+        with part(place, len(pairs)):
+            q, v = prepared.control_variates(others, held)
         for values, all_values in ((q, q_values), (v, state_values)):
-            copy_steps(data, fold == k, values, all_values)
+            copy_steps(data, held, values, all_values)
     return q_values, state_values
+
+
+def held_out_folds(data: TrajectoryDataset, folds: int) -> Iterator[tuple[BoolArray, Array]]:
+    """(which episodes a fold holds, the weights of those to learn from), (n,) each, fold by fold."""
+    fold = fold_of(data, folds)
+    for k in np.unique(fold):
+        others = (fold != k).astype(np.float64)
+        yield fold == k, others if others.any() else np.ones(len(fold))  # a single identity: nothing else to learn from
 
 
 def copy_steps(data: TrajectoryDataset, wanted: BoolArray, values: Array, out: Array) -> None:

@@ -17,7 +17,7 @@ from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError, TightropeError
 from tightrope.base.problem import Problem
 from tightrope.estimators.base import Anchor, Estimator
-from tightrope.estimators.doubly_robust import fold_of, held_out_values, td_errors
+from tightrope.estimators.doubly_robust import copy_steps, held_out_folds, held_out_values, td_errors
 from tightrope.estimators.mis import Places
 from tightrope.estimators.step_ratios import logged_step_ratios, numbered_states, refuse_cut_paths
 from tightrope.functional.statistic import RatioSum, SumStatistic
@@ -89,14 +89,11 @@ class DRL(Estimator):
 
 def held_out_visits(problem: Problem, step_ratios: Array, folds: int) -> Array:
     """ŵ_t(S_t) of every logged step, (N,), from the visits in the other folds."""
-    data, fold = problem.dataset, fold_of(problem.dataset, folds)
+    data = problem.dataset
     states = numbered_states(problem, DRL.name, "dr, which needs no visits; or give visit_ratios")
-    places, of_step = Places.of(data, states), np.repeat(fold, data.lengths)
+    places = Places.of(data, states)
     refuse_cut_paths(DRL.name, places.mass(step_ratios))
     result = np.empty(data.n_steps)
-    for k in np.unique(fold):
-        others = (fold != k).astype(np.float64)
-        if not others.any():  # a single identity: nothing else to learn from
-            others = np.ones(len(fold))
-        result[of_step == k] = places.visit_ratios(others, step_ratios)[of_step == k]
+    for held, others in held_out_folds(data, folds):
+        copy_steps(data, held, places.visit_ratios(others, step_ratios), result)
     return result

@@ -21,7 +21,7 @@ from tightrope.base.clusters import n_independent
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import TightropeError
 from tightrope.base.problem import Problem
-from tightrope.estimators.doubly_robust import _DoublyRobust, held_out_values, td_errors
+from tightrope.estimators.doubly_robust import _DoublyRobust, td_errors
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.simplex import nearest_to_zero
 from tightrope.models import prepared_model
@@ -62,14 +62,11 @@ class MAGIC(_DoublyRobust):
 
     def __call__(self, problem: Problem) -> ModelStatistic:
         """The statistic of the candidate's value."""
-        data, _ = problem.dataset, problem.ratios  # no overlap, no blend: refuse before fitting anything
+        _ = problem.ratios  # no overlap, no blend: refuse before fitting anything
         prepared = prepared_model(self.model, problem, self.anchor)
         if self.fit == "refit":
             return ModelStatistic(Blend(problem, prepared.control_variates, self.interval))
-        if self.fit == "shared" or data.n_trajectories < 2:
-            fixed = prepared.control_variates(np.ones(data.n_trajectories))
-        else:
-            fixed = held_out_values(problem, self.model, self.anchor, self.folds)
+        fixed = self.fixed_values(problem, prepared)
         kind = SmoothBlend if problem.behavior is None else Blend
         return ModelStatistic(kind(problem, lambda weights: fixed, self.interval))
 

@@ -29,9 +29,7 @@ def carry(
 
     ``visits`` (C, lanes) are the weights at each place; the first ``n_first`` places are those of the first step.
     """
-    total = splat(0.0)
-    for place in range(n_first):
-        total = total + load(visits, place)
+    total = first_total(visits, n_first)
     reached[:] = 0.0
     for place in range(n_first):
         store(reached, place, load(visits, place) / total)
@@ -66,9 +64,7 @@ def look_back(
 
     ``by_ratio`` (N,) is ∂value/∂log ratio of each step in the first lane.
     """
-    total = splat(0.0)
-    for place in range(n_first):
-        total = total + load(visits, place)
+    total = first_total(visits, n_first)
     ahead[:] = 0.0
     out[:] = 0.0
     for place in range(len(visits) - 1, -1, -1):
@@ -88,6 +84,15 @@ def look_back(
             store(out, members[i], load(out, members[i]) + share * (gain - later))
             if place < n_first:
                 store(out, members[i], load(out, members[i]) + (later - load(value, 0)) / total)
+
+
+@compiled
+def first_total(visits: Any, n_first: Any) -> Any:
+    """The weight at all places of the first step."""
+    total = splat(0.0)
+    for place in range(n_first):
+        total = total + load(visits, place)
+    return total
 
 
 @compiled

@@ -17,6 +17,7 @@ from tightrope.base.problem import Problem
 from tightrope.base.ratios import ratios
 from tightrope.estimators.importance import LARGEST_LOG
 from tightrope.estimators.model_based import ModelStatistic
+from tightrope.models.tabular.model import is_numbered
 
 
 class StepWeighing(Protocol):
@@ -160,7 +161,7 @@ class SmoothReestimatedSteps(ReestimatedSteps):
 def numbered_states(problem: Problem, name: str, otherwise: str) -> IntArray:
     """A number for each logged state, (N,); text counts as its place in the alphabet."""
     states = problem.coded.dataset.states
-    if states is None or states.ndim != 1 or states.dtype.kind not in "iub":
+    if not is_numbered(states):
         held = "none" if states is None else f"{states.dtype} of shape {states.shape}"
         raise DataError(
             f"{name} counts how often each state is visited, so states must be one integer (or name) per step; the "

@@ -25,7 +25,7 @@ from tightrope.models.fitted_q import FittedQ
 from tightrope.models.given import GivenValues
 from tightrope.models.regression import LinearModel, PolynomialModel
 from tightrope.models.simulator import RegressorModel, SimulatorModel
-from tightrope.models.tabular.model import TabularModel
+from tightrope.models.tabular.model import TabularModel, is_numbered
 from tightrope.models.tabular.rollouts import Rollouts
 
 MODELS: dict[str, Callable[[], Model]] = {
@@ -78,8 +78,8 @@ def model_key(chosen: str | Model) -> str | int:
 
 def is_discrete(problem: Problem) -> bool:
     """Whether logged states and actions are numbered, or names that can be."""
-    parts = (problem.coded.dataset.states, problem.coded.dataset.actions)
-    return all(values is not None and values.ndim == 1 and values.dtype.kind in "iub" for values in parts)
+    data = problem.coded.dataset
+    return is_numbered(data.states) and is_numbered(data.actions)
 
 
 def has_tabular(problem: Problem) -> bool:

@@ -22,7 +22,7 @@ from tightrope.models.fitted.steps import Steps, following_places, stacked
 from tightrope.models.fitted.sums import QSums, orthonormal
 from tightrope.models.learner import Learner
 from tightrope.models.rollouts.transitions import Transitions
-from tightrope.models.tabular.model import TabularModel, numbered, policy_table
+from tightrope.models.tabular.model import TabularModel, is_numbered, numbered, policy_table
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class FittedQ:
     def prepare(self, problem: Problem, *, anchor: str) -> LinearQ | RegressedQ:
         """The sums of these logs; refuses logs that do not determine the coefficients."""
         learner = None if self.regressor is None else Learner(self.regressor, self.seed)
-        pairs = self.features is None and _is_numbered(problem.coded.dataset)
+        data = problem.coded.dataset
+        pairs = self.features is None and is_numbered(data.states) and is_numbered(data.actions)
         steps = self._pairs(problem.coded) if pairs else self._mapped(problem)
         if learner is not None:
             return RegressedQ(steps, learner)
@@ -68,7 +69,7 @@ class FittedQ:
             return LinearQ(steps, QSums.of(steps, orthonormal(steps)), None)
         sums, probs = QSums.of(steps, None), steps.basis.probs
         _, n_states, n_actions = probs.shape
-        times = [int(np.flatnonzero(sums.kinds == kind)[-1]) for kind in range(len(sums.moves))]
+        times = steps.typical_times
         loops, each = np.zeros((len(times), n_states, n_actions, n_states, n_actions)), np.arange(n_states)
         loops[:, each, :, each] = np.swapaxes(probs[times], 0, 1)[:, :, None]
         reward = TabularModel(unseen_reward=self.unseen_reward).reward_of_unseen(steps.data, anchor)
@@ -117,11 +118,6 @@ class FittedQ:
             return np.zeros((1, 0))
         half = open_uniforms(np.random.default_rng(self.seed), (self.draws // 2, policy.noise_width))
         return np.concatenate([half, 1.0 - half])
-
-
-def _is_numbered(data: TrajectoryDataset) -> bool:
-    parts = (data.states, data.actions)
-    return all(values is not None and values.ndim == 1 and values.dtype.kind in "iub" for values in parts)
 
 
 def _final_known(data: TrajectoryDataset, *, whole: bool) -> BoolArray:

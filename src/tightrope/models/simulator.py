@@ -188,10 +188,6 @@ class Task:
         """A fitted copy, from the steps of positive weight."""
         return self.learner.learn(self.inputs, targets, weights)
 
-    def predict(self, fitted: Any, inputs: Array, width: int) -> Array:
-        """What a fitted copy says, (K, width)."""
-        return self.learner.predict(fitted, inputs, width)
-
 
 @dataclass(frozen=True, eq=False)
 class RegressorDynamics:
@@ -215,7 +211,7 @@ class RegressorDynamics:
         covariance = np.zeros((len(weights), d, d))
         for row in np.flatnonzero(fitted):
             moves[row] = task.learn(logs.next_states, known[row])
-            residuals = logs.next_states - task.predict(moves[row], task.inputs, d)
+            residuals = logs.next_states - task.learner.predict(moves[row], task.inputs, d)
             covariance[row] = (residuals * known[row][:, None]).T @ residuals / known[row].sum()
             if task.outcomes is not None:
                 outcomes[row] = task.learn(task.outcomes, steps[row])
@@ -235,9 +231,9 @@ class RegressorDynamics:
         width = int(self.task.learn_reward) + int(self.task.learn_end)
         following, others = np.zeros((d, rows, count)), np.zeros((rows, count, width))
         for row in np.flatnonzero(self.fitted):
-            following[:, row] = self.task.predict(self.moves[row], inputs[row], d).T
+            following[:, row] = self.task.learner.predict(self.moves[row], inputs[row], d).T
             if width:
-                others[row] = self.task.predict(self.outcomes[row], inputs[row], width)
+                others[row] = self.task.learner.predict(self.outcomes[row], inputs[row], width)
         following += (self.factor @ noise).transpose(1, 0, 2)
         low, high = self.task.logs.data.reward_range or (-np.inf, np.inf)
         rewards = np.clip(others[..., 0], low, high) if self.task.learn_reward else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from tightrope.bounds.base import highest, lowest, rank
 from tightrope.estimators import Opera, Slope
 from tightrope.estimators.choosing import Among
 from tightrope.functional.resampling import draw_weights
-from tightrope.studies.counts import counted, generator
+from tightrope.studies.counts import counted_grid, generator
 from tightrope.studies.pages.choosing import MEMBERS, TITLE, render
 from tightrope.studies.pages.field import HEAD
 from tightrope.studies.pages.sections import write_section
@@ -65,9 +64,7 @@ def main(
     trials: Annotated[int, typer.Option(help="Data sets a cell.")] = TRIALS,
 ) -> None:
     """Measure what choosing on the same data costs and write its section."""
-    cells = {
-        (name, n): counted(results, f"{name}-{n}", trials, partial(trial, name, n)) for n in SIZES for name in PROBLEMS
-    }
+    cells = counted_grid(results, PROBLEMS, dict.fromkeys(SIZES, trials), trial)
     truths = {name: problem(name).true_value for name in PROBLEMS}
     write_section(out, TITLE, render(cells, truths), head=HEAD)
 

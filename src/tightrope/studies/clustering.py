@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -46,14 +47,20 @@ def trial(task: Task) -> Bounds:
     name, n, number = task
     problem = small(name)
     data = patients(problem, n, np.random.default_rng([number, n, len(name)]))
+    return _bounds(problem, PAIRS, number, {True: data, False: replace(data, clusters=None)})
+
+
+def _bounds(
+    problem: SmallProblem, pairs: Sequence[tuple[str, str]], number: int, logs: Mapping[bool, TrajectoryDataset]
+) -> Bounds:
+    """All pairs on logs that say which episodes belong together, and on those that do not."""
     return {
         (estimator, method, known): lower_bound(
-            data if known else replace(data, clusters=None), problem.candidate, estimator=estimator, method=method,
-            n_resamples=500, seed=number, n_jobs=1,
+            data, problem.candidate, estimator=estimator, method=method, n_resamples=500, seed=number, n_jobs=1
         ).value
-        for estimator, method in PAIRS
-        for known in (True, False)
-    }  # fmt: skip
+        for estimator, method in pairs
+        for known, data in logs.items()
+    }
 
 
 def sites(problem: SmallProblem, n: int, rng: np.random.Generator) -> TrajectoryDataset:
@@ -72,14 +79,7 @@ def site_trial(task: Task) -> Bounds:
     name, n, number = task
     problem = small(name)
     data = sites(problem, n, np.random.default_rng([number, n, len(name), 1]))
-    return {
-        (estimator, method, known): lower_bound(
-            data if known else replace(data, strata=None), problem.candidate, estimator=estimator, method=method,
-            n_resamples=500, seed=number, n_jobs=1,
-        ).value
-        for estimator, method in RESAMPLED
-        for known in (True, False)
-    }  # fmt: skip
+    return _bounds(problem, RESAMPLED, number, {True: data, False: replace(data, strata=None)})
 
 
 def render_sites(results: dict[tuple[str, int], list[Bounds]]) -> str:

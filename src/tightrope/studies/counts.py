@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,17 @@ def counted(folder: Path, cell: str, trials: int, trial: Callable[[int], Mapping
         folder.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps({name: [float(row[name]) for row in rows] for name in rows[0]}))
     return {name: np.array(values) for name, values in json.loads(path.read_text(encoding="utf-8")).items()}
+
+
+def counted_grid(
+    folder: Path, names: Sequence[str], trials: Mapping[int, int], trial: Callable[[str, int, int], Mapping[str, float]]
+) -> dict[tuple[str, int], dict[str, Array]]:
+    """The cells of all problems at all sizes, each with its number of trials; ``trial(name, n, seed)`` is one."""
+    return {
+        (name, n): counted(folder, f"{name}-{n}", count, partial(trial, name, n))
+        for n, count in trials.items()
+        for name in names
+    }
 
 
 def rate(wrong: Array | BoolArray) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from tightrope.bounds.base import ExactBound
 from tightrope.domains import small
 from tightrope.estimators import PDIS, Anchor, Clipped, IndependentEstimator, Shrunk
 from tightrope.estimators.gain import IndependentGain, possible_range
-from tightrope.studies.counts import counted, generator
+from tightrope.studies.counts import counted_grid, generator
 from tightrope.studies.pages.field import HEAD
 from tightrope.studies.pages.limited import TITLE, render
 from tightrope.studies.pages.sections import write_section
@@ -65,9 +64,7 @@ def main(
     trials: Annotated[int, typer.Option(help="Data sets a cell.")] = TRIALS,
 ) -> None:
     """Measure exact bounds on limited ratios and write their section."""
-    cells = {
-        (name, n): counted(results, f"{name}-{n}", trials, partial(trial, name, n)) for n in SIZES for name in CORE
-    }
+    cells = counted_grid(results, CORE, dict.fromkeys(SIZES, trials), trial)
     truths: dict[tuple[str, About], float] = {}
     for name in CORE:
         truths[name, "value"] = small(name).true_value

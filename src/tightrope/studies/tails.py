@@ -19,7 +19,7 @@ from tightrope.decisions.tails.exact import CUTS, Points, exact_tails
 from tightrope.decisions.tails.outcomes import Outcomes, tail_mean
 from tightrope.domains import SmallProblem, small
 from tightrope.functional.values import TrajectoryValues
-from tightrope.studies.counts import counted, generator, return_distribution
+from tightrope.studies.counts import counted_grid, generator, return_distribution
 from tightrope.studies.pages.sections import write_section
 from tightrope.studies.pages.tails import TITLE, render
 
@@ -114,11 +114,7 @@ def main(
     results: Annotated[Path, typer.Option(help="Folder of raw results; a stopped run goes on.")] = Path("build/tails"),
 ) -> None:
     """Measure the bounds on the tail and write their section of the page of decisions."""
-    cells = {
-        (name, n): counted(results, f"{name}-{n}", trials, partial(trial, name, n))
-        for n, trials in TRIALS.items()
-        for name in PROBLEMS
-    }
+    cells = counted_grid(results, PROBLEMS, TRIALS, trial)
     means = {name: float(tail_mean(*truth(name)[1:], SHARE)) for name in PROBLEMS}
     write_section(out, TITLE, render(cells, means))
 

@@ -204,14 +204,14 @@ TOPIC = Topic(
         ),
         Mutant(
             "cross-fitting fits each fold's model to that fold",
-            "cross_fitted",
+            "held_out_folds",
             "fold != k",
             "fold == k",
             "test_slow_definition",
         ),
         Mutant(
             "cross-fitting fits every model to all data",
-            "cross_fitted",
+            "held_out_folds",
             "(fold != k).astype(np.float64)",
             "np.ones(len(fold))",
             "test_slow_definition",

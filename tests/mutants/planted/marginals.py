@@ -51,15 +51,15 @@ TOPIC = Topic(
         Mutant(
             "DRL corrects each fold by the visits of that fold",
             "held_out_visits",
-            "fold != k",
-            "fold == k",
+            "places.visit_ratios(others, step_ratios)",
+            "places.visit_ratios(1.0 - others, step_ratios)",
             "test_field",
         ),
         Mutant(
             "DRL corrects each fold by the visits of all logs",
             "held_out_visits",
-            "(fold != k).astype(np.float64)",
-            "np.ones(len(fold))",
+            "places.visit_ratios(others, step_ratios)",
+            "places.visit_ratios(np.ones_like(others), step_ratios)",
             "test_field",
         ),
         Mutant(

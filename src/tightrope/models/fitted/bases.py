@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tightrope.base.checks import lent, numbers
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import DataError
+from tightrope.base.folder import parts
 from tightrope.base.policy import Actor, DiscretePolicy
 from tightrope.models.fitted.steps import Choices
 from tightrope.models.rollouts.transitions import Transitions
@@ -119,7 +120,7 @@ class MapBasis:
     def signature(self, places: IntArray, t: int) -> bytes:
         """The candidate's probabilities or actions at time t, as a hash."""
         state = hashlib.blake2b(digest_size=16)
-        for part in _parts(len(places)):
+        for part in parts(len(places), QUESTIONS):
             state.update(self._answers(places[part], np.full(len(places[part]), t)).tobytes())
         return state.digest()
 
@@ -152,19 +153,14 @@ class MapBasis:
         return values
 
 
-def _parts(count: int) -> Iterator[slice]:
-    for first in range(0, count, QUESTIONS):
-        yield slice(first, min(first + QUESTIONS, count))
-
-
 def plain(logs: Transitions) -> tuple[FeatureMap, list[str]]:
     """s, and a or a column for every discrete action: for regressors that make features of their own."""
     states = [f"state {k}" for k in range(logs.width)]
     levels = logs.levels
 
     def joined(given: Anything, actions: Anything) -> Array:
-        numbers_of = logs.encode(actions) if levels is None else (actions[:, None] == levels).astype(np.float64)
-        logs.encode(actions)  # refuses what was never logged
+        encoded = logs.encode(actions)  # refuses what was never logged
+        numbers_of = encoded if levels is None else (actions[:, None] == levels).astype(np.float64)
         return np.hstack([np.asarray(given, dtype=np.float64).reshape(len(given), -1), numbers_of])
 
     marks = logs.action_names() if levels is None else [f"action = {level}" for level in levels]

@@ -83,8 +83,7 @@ class RegressedQ:
     @cached_property
     def _nexts(self) -> list[tuple[IntArray, Choices]]:
         """For each kind of time the steps after which something follows, and what the candidate would do there."""
-        kinds, places = self.steps.kinds, np.flatnonzero(self.steps.following >= 0)
-        times = [int(np.flatnonzero(kinds == kind)[-1]) for kind in range(int(kinds.max()) + 1)]
+        places, times = np.flatnonzero(self.steps.following >= 0), self.steps.typical_times
         if not len(places):
             return [(places, Choices(places, np.zeros(0), np.zeros((0, self.steps.width)))) for _ in times]
         return [(places, self._choices(self.steps.following[places], t)) for t in times]

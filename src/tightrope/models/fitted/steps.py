@@ -107,6 +107,11 @@ class Steps:
             numbers[t] = seen.setdefault(self.basis.signature(places, t), len(seen))
         return numbers
 
+    @property
+    def typical_times(self) -> list[int]:
+        """One time of each kind, in the order of their numbers."""
+        return [int(np.flatnonzero(self.kinds == kind)[-1]) for kind in range(int(self.kinds.max()) + 1)]
+
 
 def following_places(data: TrajectoryDataset, final_known: BoolArray) -> IntArray:
     """The place after each step, (N,); final states of episodes that go on follow the N logged ones, in their order.

@@ -75,8 +75,7 @@ class QSums:
     @classmethod
     def of(cls, steps: Steps, transform: Array | None) -> QSums:
         """One pass over the logs; where most entries may be 0, one before it to see which are not."""
-        p, kinds = steps.width, steps.kinds
-        times = [int(np.flatnonzero(kinds == kind)[-1]) for kind in range(int(kinds.max()) + 1)]
+        p, times = steps.width, steps.typical_times
         marks = np.full((1 + len(times), p, p), transform is not None)
         for _, _, taken, _, nexts in _features(steps, transform, times) if transform is None else ():
             some = [(each != 0).astype(np.float64) for each in (taken, *nexts)]
@@ -95,7 +94,7 @@ class QSums:
                 columns.append(led.pick(_products(taken * known[:, None], taken, edges)))
             columns += [each.pick(_products(taken, n, edges)) for each, n in zip(moves, nexts, strict=True)]
             parts.append(np.hstack(columns))
-        return cls(np.concatenate(parts), p, rewarded, led, moves, kinds, transform)
+        return cls(np.concatenate(parts), p, rewarded, led, moves, steps.kinds, transform)
 
     @cached_property
     def places(self) -> list[slice]:

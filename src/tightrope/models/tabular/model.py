@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -129,9 +129,14 @@ class TabularModel:
         return float(end if np.isfinite(end) else seen)
 
 
+def is_numbered(values: npt.NDArray[Any] | None) -> TypeGuard[npt.NDArray[Any]]:
+    """Whether logged states or actions are one integer per step."""
+    return values is not None and values.ndim == 1 and values.dtype.kind in "iub"
+
+
 def check_numbered(name: str, values: npt.NDArray[Any] | None) -> None:
     """Refuse logged states or actions that are no integers from 0."""
-    if values is None or values.ndim != 1 or values.dtype.kind not in "iub":
+    if not is_numbered(values):
         held = "none" if values is None else f"{values.dtype} of shape {values.shape}"
         raise DataError(f"{name}s must be one integer per step for a table; the logs hold {held}")
     if values.min() < 0:

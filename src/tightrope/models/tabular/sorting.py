@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base import folder
+from tightrope.base.arrays import ranges
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.folder import Scratch, parts
 
@@ -50,11 +51,8 @@ class Stretch:
 
 def stretches(offsets: IntArray) -> Iterator[Stretch]:
     """All episodes, about PART steps at a time; cut alike whether the logs are in files or not."""
-    start = 0
-    while start < len(offsets) - 1:
-        stop = max(start + 1, int(np.searchsorted(offsets, offsets[start] + folder.PART, side="right")) - 1)
+    for start, stop in ranges(offsets, folder.PART):
         yield Stretch(start, offsets[start : stop + 1])
-        start = stop
 
 
 @dataclass(frozen=True, eq=False)
