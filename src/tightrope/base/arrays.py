@@ -152,6 +152,19 @@ def steps_of(offsets: npt.NDArray[np.int64], episodes: npt.NDArray[np.int64]) ->
     return np.repeat(shift, lengths) + np.arange(lengths.sum())
 
 
+def pieces(offsets: npt.NDArray[np.int64], episodes: npt.NDArray[np.int64], size: int) -> Iterator[slice]:
+    """Slices of the given episodes that have about so many steps together."""
+    lengths = offsets[1:][episodes] - offsets[:-1][episodes]
+    for start, stop in ranges(np.append(0, np.cumsum(lengths)), size):
+        yield slice(start, stop)
+
+
+def times_of(offsets: npt.NDArray[np.int64], episodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The time of each step of the given episodes within its episode, one episode after the other."""
+    lengths = offsets[1:][episodes] - offsets[:-1][episodes]
+    return np.asarray(np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths))
+
+
 def check_strata(clusters: npt.NDArray[Any] | None, strata: npt.NDArray[Any] | None) -> None:
     """Refuse a cluster that lies in two strata."""
     if clusters is None or strata is None:

@@ -59,8 +59,8 @@ class Problem:
             raise DataError(
                 f"{what} needs all steps in memory at once, about {need / 1e9:.2g} GB, and memory is "
                 f"{folder.memory / 1e9:.2g} GB: allow more (read(memory=...), --memory), or use is, pdis, wis, pdwis, "
-                "or mb, dr and wdr with a tabular, given, linear or polynomial model, whose memory does not grow with "
-                "the steps"
+                "or mb, dr, wdr and tdr with a tabular, given, linear or polynomial model, whose memory does not grow "
+                "with the steps"
             )
 
     @cached_property

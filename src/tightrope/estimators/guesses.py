@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
+from tightrope.base import folder
+from tightrope.base.arrays import pieces, times_of
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.problem import Problem
@@ -16,14 +18,18 @@ from tightrope.estimators.choices import Choices
 from tightrope.models import Model, TabularModel, has_tabular, model, model_key, prepared_model
 from tightrope.models.base import ActionValuedModel, PreparedModel
 
+TOGETHER = 8  # models that are fitted at once: each takes a weight for every episode
 Blocks = Sequence[tuple[IntArray, IntArray]]  # episodes to learn from, episodes to tell
 
 
 class Guesses(Protocol):
     """Guesses of the return still to come."""
 
-    def of(self, blocks: Blocks) -> list[Array]:
-        """For each pair: what the first episodes teach of the steps of the second ones, (steps, choices)."""
+    def of(self, blocks: Blocks) -> Iterator[tuple[int, slice, Array]]:
+        """What the first episodes of each pair teach of the steps of the second ones, some of these at a time.
+
+        That is: which pair, which of its second episodes, and the guesses (steps, choices).
+        """
         ...
 
 
@@ -77,19 +83,16 @@ class TimeGuesses:
     data: TrajectoryDataset
     n_choices: int
 
-    def of(self, blocks: Blocks) -> list[Array]:
+    def of(self, blocks: Blocks) -> Iterator[tuple[int, slice, Array]]:
         """The same for every choice."""
-        from tightrope.estimators.tether_kernels import returns_to_come
+        from tightrope.estimators.tether_kernels import mean_returns_to_come
 
-        data, parts = self.data, []
-        to_come = returns_to_come(data.offsets, data.rewards, data.discount)
-        for earlier, later in blocks:
-            steps = data.steps_of(earlier)
-            sums = np.bincount(data.times[steps], weights=to_come[steps], minlength=data.horizon)
-            counts = np.bincount(data.times[steps], minlength=data.horizon)
-            guess = np.divide(sums, counts, out=np.zeros(data.horizon), where=counts > 0)
-            parts.append(np.repeat(guess[data.times[data.steps_of(later)], None], self.n_choices, axis=1))
-        return parts
+        data = self.data
+        for row, (earlier, later) in enumerate(blocks):
+            guess = mean_returns_to_come(data.offsets, np.sort(earlier), data.rewards, data.discount, data.horizon)
+            for some in pieces(data.offsets, later, folder.PART):
+                told = guess[times_of(data.offsets, later[some])]
+                yield row, some, np.repeat(told[:, None], self.n_choices, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,16 +103,19 @@ class ActionGuesses:
     n_trajectories: int
     n_choices: int
 
-    def of(self, blocks: Blocks) -> list[Array]:
-        """Of all models at once; actions that neither policy lists are no choices."""
-        weights = np.zeros((len(blocks), self.n_trajectories))
-        for row, (earlier, _) in zip(weights, blocks, strict=True):
-            row[earlier] = 1.0
-        tables = self.prepared.action_values(weights, [later for _, later in blocks])
-        short = next((table.shape for table in tables if table.ndim != 2 or table.shape[1] < self.n_choices), None)
-        if short:
-            raise TightropeError(f"the model's action values have shape {short}; {self.n_choices} actions expected")
-        return [np.ascontiguousarray(table[:, : self.n_choices]) for table in tables]
+    def of(self, blocks: Blocks) -> Iterator[tuple[int, slice, Array]]:
+        """Of some models at once; actions that neither policy lists are no choices."""
+        for first in range(0, len(blocks), TOGETHER):
+            group = blocks[first : first + TOGETHER]
+            weights = np.zeros((len(group), self.n_trajectories))
+            for weight, (earlier, _) in zip(weights, group, strict=True):
+                weight[earlier] = 1.0
+            for row, some, table in self.prepared.action_values(weights, [later for _, later in group]):
+                if table.ndim != 2 or table.shape[1] < self.n_choices:
+                    raise TightropeError(
+                        f"the model's action values have shape {table.shape}; {self.n_choices} actions expected"
+                    )
+                yield first + row, some, np.ascontiguousarray(table[:, : self.n_choices])
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,15 +126,14 @@ class StateGuesses:
     data: TrajectoryDataset
     n_choices: int
 
-    def of(self, blocks: Blocks) -> list[Array]:
+    def of(self, blocks: Blocks) -> Iterator[tuple[int, slice, Array]]:
         """One model after the other."""
-        parts = []
-        for earlier, later in blocks:
-            steps = self.data.steps_of(later)
-            guess = np.zeros(len(steps))
-            if len(earlier):
-                weights, wanted = np.zeros(self.data.n_trajectories), np.zeros(self.data.n_trajectories, dtype=np.bool_)
-                weights[earlier], wanted[later] = 1.0, True
-                guess = np.nan_to_num(self.prepared.control_variates(weights, wanted)[1][steps])
-            parts.append(np.repeat(guess[:, None], self.n_choices, axis=1))
-        return parts
+        data = self.data
+        for row, (earlier, later) in enumerate(blocks):
+            weights, wanted = np.zeros(data.n_trajectories), np.zeros(data.n_trajectories, dtype=np.bool_)
+            weights[earlier], wanted[later] = 1.0, True
+            state_values = self.prepared.control_variates(weights, wanted)[1] if len(earlier) else None
+            for some in pieces(data.offsets, later, folder.PART):
+                steps = data.steps_of(later[some])
+                guess = np.zeros(len(steps)) if state_values is None else np.nan_to_num(state_values[steps])
+                yield row, some, np.repeat(guess[:, None], self.n_choices, axis=1)

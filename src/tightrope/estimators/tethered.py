@@ -195,11 +195,6 @@ class TetheredValues:
         independent = table if clusters is None else clusters.means(table)
         return np.ascontiguousarray(table[:, _longest(independent, tethers) if self.estimator.tether is None else 0])
 
-    @cached_property
-    def _rewards(self) -> Array:
-        """Rewards, counted so that more is better for the side of the bound."""
-        return self.sign * self.data.rewards
-
     def unit(self, past: IntArray) -> float:
         """The mean distance of the return from the end that values are counted from, and some of the range at least.
 
@@ -216,10 +211,12 @@ class TetheredValues:
 
     def learned(self, blocks: Sequence[tuple[IntArray, IntArray]], tethers: Array) -> list[Array]:
         """X of the second episodes of each pair, told by the first ones, under each tether: (second, tethers) each."""
-        return [
-            self._block(later, guess, tethers)
-            for (_, later), guess in zip(blocks, self.guesses.of(blocks), strict=True)
-        ]
+        orders = [np.argsort(later, kind="stable") for _, later in blocks]  # logs in files are read forwards
+        blocks = [(earlier, later[order]) for (earlier, later), order in zip(blocks, orders, strict=True)]
+        values = [np.empty((len(order), len(tethers))) for order in orders]
+        for row, some, guess in self.guesses.of(blocks):
+            values[row][orders[row][some]] = self._block(blocks[row][1][some], guess, tethers)
+        return values
 
     def _block(self, later: IntArray, guess: Array, tethers: Array) -> Array:
         from tightrope.estimators.tether_kernels import tethered_values
@@ -229,8 +226,8 @@ class TetheredValues:
         rewards = sorted(sign * end for end in data.step_range) if data.step_range is not None else [-np.inf]
         values = np.empty((len(later), len(tethers)))
         tethered_values(
-            data.offsets[:-1][later], data.lengths[later], self._rewards, known.ratios, known.taken, known.probs,
-            known.reach, sign * guess, data.discount, data.horizon, low, high - low, rewards[0], tethers, values,
+            data.offsets[:-1][later], data.lengths[later], data.rewards, sign, known.ratios, known.taken,
+            known.probs, known.reach, guess, data.discount, data.horizon, low, high - low, rewards[0], tethers, values,
         )  # fmt: skip
         if self.exact and data.any_cut:  # whatever followed, a value is never below this
             assert data.cut is not None

@@ -7,7 +7,7 @@ what the candidate is worth in the model (``values``), and what the model says o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from tightrope.base.dataset import Array, BoolArray, IntArray
@@ -116,10 +116,10 @@ class SimulatedModel(Protocol):
 class ActionValuedModel(Protocol):
     """A prepared model that lists the values of all actions in the logged states, not only of the logged ones."""
 
-    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
+    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> Iterator[tuple[int, slice, Array]]:
         """q̂_t(S_t, a) in the model of each row of weights (rows, n), for every action a and each step of the episodes
-        wanted of that row, one episode after the other: (steps, actions) for each row. What needs a fit is 0 where
-        nothing has weight.
+        wanted of that row, some of them at a time: (row, which of its episodes, (steps, actions)). What needs a fit is
+        0 where nothing has weight.
 
         The model of a row is made of the episodes with weight alone: what others hold must not change a bit of it.
         """

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.base import folder
+from tightrope.base.arrays import pieces, times_of
 from tightrope.base.checks import lent, numbers, read_only
 from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError, PolicyError
@@ -96,11 +98,14 @@ class PreparedGiven:
         """As given."""
         return self.q_values, self.state_values
 
-    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
+    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> Iterator[tuple[int, slice, Array]]:
         """As given, of every action."""
-        assert self.data.states is not None
-        parts = [self.data.steps_of(episodes) for episodes in wanted]
-        return [self.table[self.data.times[steps], self.data.states[steps].astype(np.int64)] for steps in parts]
+        data = self.data
+        assert data.states is not None
+        for row, episodes in enumerate(wanted):
+            for some in pieces(data.offsets, episodes, folder.PART):
+                times, states = times_of(data.offsets, episodes[some]), data.states[data.steps_of(episodes[some])]
+                yield row, some, self.table[times, states.astype(np.int64)]
 
     def influences(self, weights: Array) -> Array:
         """(v̂_0(S_0) − V̂) / Σw."""

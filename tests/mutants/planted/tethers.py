@@ -100,8 +100,8 @@ TOPIC = Topic(
         Mutant(
             "guesses beyond the highest return are believed",
             "tethered_values",
-            "min(max(earned + shrink * q_values[row, a] - floor, sure), width) - sure",
-            "max(earned + shrink * q_values[row, a] - floor, sure) - sure",
+            "min(max(earned + shrink * (sign * q_values[row, a]) - floor, sure), width) - sure",
+            "max(earned + shrink * (sign * q_values[row, a]) - floor, sure) - sure",
             "test_slow_definition",
         ),
         Mutant(
@@ -134,7 +134,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "logged probabilities may contradict the behaviour policy downwards",
-            "_listed",
+            "_check_implied",
             "np.abs(ratios - implied) > AGREE * np.maximum(ratios, implied)",
             "ratios - implied > AGREE * np.maximum(ratios, implied)",
             "test_logged_probabilities_that_contradict_the_behavior_policy_are_refused",
@@ -142,7 +142,7 @@ TOPIC = Topic(
         Mutant(
             "a declared ceiling of the step ratio is not held against the logs",
             "_limited",
-            "_check(problem, ratios, declared, 'max_step_ratio is exceeded')",
+            "_check(problem, steps, ratios[steps], problem.max_step_ratio, 'max_step_ratio is exceeded')",
             "pass",
             "test_a_ceiling_that_the_logs_exceed_is_refused",
         ),
@@ -168,10 +168,24 @@ TOPIC = Topic(
             "test_enumeration_of_the_gain",
         ),
         Mutant(
+            "values told in the order of the logs are not put back in the order asked for",
+            "TetheredValues.learned",
+            "values[row][orders[row][some]] = self._block(blocks[row][1][some], guess, tethers)",
+            "values[row][some] = self._block(blocks[row][1][some], guess, tethers)",
+            "test_bets_on_tethered_values_are_what_slow_loops_find",
+        ),
+        Mutant(
+            "what could have been done is kept in memory for every step of large logs",
+            "_listed",
+            "Scratch(data.folder)",
+            "Scratch()",
+            "test_memory_does_not_grow_with_the_steps",
+        ),
+        Mutant(
             "the time's guess is the return of the whole episode",
-            "returns_to_come",
-            "discount * result[step + 1]",
-            "0.0 * result[step + 1]",
+            "mean_returns_to_come",
+            "discount * to_come",
+            "0.0 * to_come",
             "test_slow_definition_without_policies",
         ),
     ),

@@ -110,12 +110,6 @@ class TabularData:
         """The states that the candidate can reach."""
         return Chain.of(self.probs, self.arc_pair, self.arc_next, self.starts)
 
-    @cached_property
-    def places(self) -> tuple[IntArray, IntArray]:
-        """The state and the time of each step, (N,) each."""
-        states = self.kind_pair[self.kinds] // self.probs.shape[2]
-        return states, np.arange(len(self.kinds)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
-
     def outcomes(self) -> tuple[TabularData, Array, Array]:
         """Each kind of step that the model of all logs can take, its probability given the pair, and the pairs' visits.
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tightrope.base.arrays import steps_of
+from tightrope.base import folder
+from tightrope.base.arrays import pieces, steps_of, times_of
 from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.models.tabular.blocks import LANES, blocks, lanes
 from tightrope.models.tabular.data import TabularData
@@ -54,24 +56,33 @@ class PreparedTabular:
             state_values[some.steps] = v_table[times, pairs // n_actions]
         return q_values, state_values
 
-    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> list[Array]:
-        """q̂_t(S_t, a) of every action and each step of the episodes wanted of each row of weights, (steps, actions)."""
-        n_actions, (states, times) = self.data.probs.shape[2], self.data.places
-        results = []
+    def action_values(self, weights: Array, wanted: Sequence[IntArray]) -> Iterator[tuple[int, slice, Array]]:
+        """q̂_t(S_t, a) of every action and each step of the episodes wanted of each row of weights, some at a time."""
+        horizon, n_states, _ = self.data.probs.shape
+        size = max(folder.PART, horizon * n_states)  # so that going backwards once more for each piece costs little
         for rows, block in blocks(weights):
-            parts = [steps_of(self.data.offsets, episodes) for episodes in wanted[rows]]
-            orders = [np.argsort(times[steps], kind="stable") for steps in parts]
-            counts = [np.bincount(times[steps], minlength=len(self.data.probs)) for steps in parts]
-            edges = [np.append(0, np.cumsum(count)) for count in counts]
-            tables = [np.zeros((len(steps), n_actions)) for steps in parts]
-            for t, q, _, _ in self._fit(block).backwards():
-                by_state = q.reshape(-1, n_actions, q.shape[1])
-                for lane, table in enumerate(tables):
-                    now = orders[lane][edges[lane][t] : edges[lane][t + 1]]
-                    table[now] = by_state[states[parts[lane][now]], :, lane]
-            taught = weights[rows].sum(axis=1) > 0
-            results += [table if taught[lane] else np.zeros_like(table) for lane, table in enumerate(tables)]
-        return results
+            fit, taught = self._fit(block), weights[rows].sum(axis=1) > 0
+            cuts = [pieces(self.data.offsets, episodes, size) for episodes in wanted[rows]]
+            for some in zip_longest(*cuts, fillvalue=slice(0)):
+                episodes = [all_of[part] for all_of, part in zip(wanted[rows], some, strict=True)]
+                for lane, table in enumerate(self._told(fit, episodes)):
+                    if len(episodes[lane]):
+                        yield rows.start + lane, some[lane], table if taught[lane] else np.zeros_like(table)
+
+    def _told(self, fit: TabularFit, wanted: Sequence[IntArray]) -> list[Array]:
+        """q̂_t(S_t, a) of the steps of the episodes wanted of each lane, (steps, actions) each."""
+        data, n_actions = self.data, self.data.probs.shape[2]
+        states = [data.kind_pair[data.kinds[steps_of(data.offsets, episodes)]] // n_actions for episodes in wanted]
+        times = [times_of(data.offsets, episodes) for episodes in wanted]
+        orders = [np.argsort(values, kind="stable") for values in times]
+        edges = [np.append(0, np.cumsum(np.bincount(values, minlength=len(data.probs)))) for values in times]
+        tables = [np.zeros((len(values), n_actions)) for values in times]
+        for t, q, _, _ in fit.backwards():
+            by_state = q.reshape(-1, n_actions, q.shape[1])
+            for lane, table in enumerate(tables):
+                now = orders[lane][edges[lane][t] : edges[lane][t + 1]]
+                table[now] = by_state[states[lane][now], :, lane]
+        return tables
 
     def correction_sums(self, weights: Array, factors: Array) -> Array:
         """Σ_i w_i v̂_0(S_0) and, for every time, Σ_i w_i f_t δ_t under each row, (rows, 1 + horizon)."""
