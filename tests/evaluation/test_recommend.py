@@ -41,6 +41,10 @@ BRANCHES = {
     "declared, states, enough": (question(MANY), [("tdr", "percentile", 0.8), ("wdr", "rehearsed", 0.1)], ""),
     "declared, states, few": (question(FEW), [("tdr", "percentile", 0.6)], ""),
     "declared, no states": (question(replace(MANY, **BARE)), [("tdr", "percentile", 0.6)], ""),
+    "declared, all states alike": (
+        question(replace(MANY, states=np.ones_like(MANY.states), final_states=None, behavior=None)),
+        [("tdr", "percentile", 0.6)], "",
+    ),
     "declared, no states, few": (question(replace(FEW, **BARE)), [("tdr", "percentile", 0.6)], ""),
     "not declared": (question(replace(MANY, **OPEN)), [("wdr", "studentized", 1.0)], "lowest possible reward is not"),
     "not declared, no states": (

@@ -18,13 +18,12 @@ from tightrope.decisions.contenders import Baseline, Contender
 from tightrope.decisions.family import band, surely_above
 from tightrope.decisions.findings import Findings, Pair, gain_range
 from tightrope.estimators import Anchor, Estimator
-from tightrope.evaluation.recommend import OF_FEW, WITHOUT_MODEL
+from tightrope.evaluation.recommend import OF_FEW, WITHOUT_MODEL, sees_states
 from tightrope.evaluation.sentences import FEWEST
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import scheme
 from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic, standard_error
-from tightrope.models import has_tabular
 
 HOW = "Shared resamples: each bound gives up as many of its lowest replicates as all of them can afford together."
 
@@ -78,7 +77,7 @@ def approximate(contenders: Sequence[Contender], baseline: Baseline, settings: S
     data = contenders[0].problem.dataset
     *own, base = _resampled(contenders, baseline, data, settings)
     about: About = "value" if baseline.number is not None else "gain"
-    model = all(has_tabular(one.problem) for one in contenders)
+    model = all(sees_states(one.problem) for one in contenders)
     by_value, by_gain, by_pair = (
         (1 - settings.confidence) * share(data.n_trajectories, key, len(own), model=model)
         for key in ("value", about, "gain")

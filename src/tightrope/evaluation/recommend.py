@@ -15,6 +15,7 @@ import numpy as np
 
 from tightrope.base.clusters import n_independent
 from tightrope.base.errors import BoundError, TightropeError
+from tightrope.base.folder import parts
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, BehaviorCheck, Bound, Overlap, Side
 from tightrope.base.warnings import coded
@@ -52,7 +53,7 @@ class Rule:
 OF_VALUE = ("vacuous", "impossible-estimate")  # warnings about a bound's own number
 TETHERED = Part("tdr", "percentile")
 # Nothing takes the skewness out of values that no model explains, and a longer tether lets more of it in: on the
-# problem "probabilities only" the full level errs in 8 % of logs of 1,000 episodes.
+# problems "probabilities only" and "state not logged" the full level errs in 8 % of logs of 1,000 episodes.
 WITHOUT_MODEL = replace(TETHERED, share=0.6)
 TOGETHER = (replace(TETHERED, share=0.8), Part("wdr", "rehearsed", 0.1))
 # What a few episodes do not hold, resampling them cannot show; and a floor of the return protects against what is
@@ -84,7 +85,15 @@ def rules(problem: Problem, overlap: Overlap, side: Side, about: About = "value"
         return [replace(rule, why=f"the {end} possible reward is not declared (reward_range)") for rule in weak]
     if n_independent(data) < FEWEST:
         return [Rule((OF_FEW[about],)), *weak]
-    return [Rule(TOGETHER), Rule((TETHERED,)), *weak] if model else [Rule((WITHOUT_MODEL,)), *weak]
+    return [Rule(TOGETHER), Rule((TETHERED,)), *weak] if sees_states(problem) else [Rule((WITHOUT_MODEL,)), *weak]
+
+
+def sees_states(problem: Problem) -> bool:
+    """Whether a tabular model has states to tell apart: a column that never changes explains no return."""
+    states = problem.dataset.states
+    if states is None or not has_tabular(problem):
+        return False
+    return any(bool((states[part] != states[0]).any()) for part in parts(len(states)))
 
 
 @dataclass(frozen=True)
