@@ -208,3 +208,8 @@ def test_an_answer_that_cannot_be_printed(tmp_path):
     assert done.returncode == 2
     assert b"error: [Errno 28] No space left on device" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+def test_the_command_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "tightrope", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"tightrope {tightrope.__version__}\n"
