@@ -233,18 +233,18 @@ def test_lengths_of_long_horizons():
     policy = TabularPolicy(np.resize(POLICY.table, (40, 4, 2)))
     data = logs(episodes, horizon=40, discount=0.97)
     table = np.resize(TABLE, (40, 4, 2))
-    blend = blend_of(MAGIC(GivenValues(table), fit="shared")(Problem(data, policy)))
-    assert len(blend.lengths) <= MOST_LENGTHS + 1
-    assert blend.lengths[[0, 1, -1]].tolist() == [0, 1, 40]
-    assert (np.diff(blend.lengths) > 0).all()
+    statistic = MAGIC(GivenValues(table), fit="shared")(Problem(data, policy))
+    blend, lengths = blend_of(statistic), statistic.model.logs.lengths
+    assert len(blend.values) == len(lengths) <= MOST_LENGTHS + 1
+    assert lengths[[0, 1, -1]].tolist() == [0, 1, 40]
+    assert (np.diff(lengths) > 0).all()
     ends = WDR(GivenValues(table), fit="shared")(Problem(data, policy)).estimate
     same(blend.values[-1], ends, 1e-10)
 
 
 def test_a_discount_of_zero_blends_the_first_step():
     data = replace(DATA, discount=0.0)
-    blend = blend_of(on(GIVEN)(Problem(data)))
-    assert blend.lengths.tolist() == [0, 1]
+    assert on(GIVEN)(Problem(data)).model.logs.lengths.tolist() == [0, 1]
 
 
 def test_settings():
@@ -313,7 +313,7 @@ def test_the_covariance_of_clusters_is_that_of_their_sums():
     """Unlike episodes that are drawn together: a cluster moves the mean by what all of its episodes do."""
     whose = np.arange(14) % 5
     blend = blend_of(on(GIVEN)(Problem(replace(DATA, clusters=whose))), np.arange(1.0, 15.0))
-    expected = np.zeros((len(blend.lengths),) * 2)
+    expected = np.zeros((len(blend.values),) * 2)
     for cluster in range(5):
         inside = np.flatnonzero(whose == cluster)
         moved = sum(blend.weights[i] * blend.moved[i] for i in inside) / sum(blend.weights[i] for i in inside)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tightrope.base.dataset import Array, BoolArray
 from tightrope.base.folder import parts
-from tightrope.models.tabular import kernels
+from tightrope.models.tabular import kernels, step_kernels
 from tightrope.models.tabular.blocks import LANES, lanes
 from tightrope.models.tabular.data import TabularData
 
@@ -170,21 +170,43 @@ class TabularFit:
                 result[0] = (self.start_counts * values[:-1]).sum(axis=0)
         return result
 
+    def step_values(self) -> tuple[Array, Array]:
+        """q̂_t(S_t, A_t) and v̂_t(S_t) of every logged step, (N, lanes) each."""
+        data, line = self.data, self.data.timeline
+        result = lanes(len(data.kinds)), lanes(len(data.kinds))
+        for t, q, values, _ in self.backwards():
+            place = line.edges[t], line.edges[t + 1], line.trajectories, line.pairs
+            step_kernels.look_up(t, *place, data.offsets, data.probs.shape[2], q, values, result)
+        return result
+
     def slopes(self) -> Array:
         """∂V̂/∂w_i of each episode and lane, (n, lanes): occupancies forwards against values backwards."""
-        data = self.data
-        horizon, n_states, _ = data.probs.shape
-        later = lanes((horizon + 1) * (n_states + 1)).reshape(horizon + 1, n_states + 1, LANES)
-        for t, _, values, _ in self.backwards():
-            later[t] = values
-        total = self.start_counts.sum(axis=0)
-        occupancy = lanes(n_states + 1)
+        later, total = self._later(), self.start_counts.sum(axis=0)
+        occupancy = lanes(later.shape[1])
         with np.errstate(invalid="ignore", divide="ignore"):  # no weight, no value
             occupancy[:-1] = self.start_counts / total
             start_slope = (later[0, :-1] - self._average(self.start_counts, later[0, :-1])) / total
-        pair_gain, arc_gain = self._gains(occupancy, later)
+        return self._gathered(*self._gains(occupancy, later), start_slope)
+
+    def pulled_back(self, slopes: tuple[Array, Array]) -> Array:
+        """∂f/∂w_i of each episode and lane, (n, lanes), of any f with these derivatives by q̂ and v̂ of every step."""
+        later = self._later()
+        gains = self._gains(lanes(later.shape[1]), later, slopes)
+        return self._gathered(*gains, lanes(later.shape[1] - 1))
+
+    def _later(self) -> Array:
+        """v_t of every time, (horizon + 1, S + 1, lanes)."""
+        horizon, n_states, _ = self.data.probs.shape
+        later = lanes((horizon + 1) * (n_states + 1)).reshape(horizon + 1, n_states + 1, LANES)
+        for t, _, values, _ in self.backwards():
+            later[t] = values
+        return later
+
+    def _gathered(self, pair_gain: Array, arc_gain: Array, start_slope: Array) -> Array:
+        """What each episode moves by its steps and its start, (n, lanes)."""
+        data = self.data
         slope, result = data.lanes_of_kinds(), lanes(data.n_trajectories)
-        kernels.kind_slopes(
+        step_kernels.kind_slopes(
             data.kind_pair,
             data.kind_arc,
             data.kind_reward,
@@ -197,15 +219,24 @@ class TabularFit:
             arc_gain,
             slope,
         )
-        kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
+        step_kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
         return result
 
-    def _gains(self, occupancy: Array, later: Array) -> tuple[Array, Array]:
-        """What one more visit to each pair and to each arc would gain, summed over time (occupancy is overwritten)."""
+    def _gains(
+        self, occupancy: Array, later: Array, slopes: tuple[Array, Array] | None = None
+    ) -> tuple[Array, Array]:
+        """What one more visit to each pair and to each arc would gain, summed over time (occupancy is overwritten).
+
+        ``slopes`` are the worth of q̂ and v̂ of every step, (N, lanes) each, on top of what the occupancy is worth.
+        """
         data, following = self.data, lanes(len(occupancy))
-        pair_gain, arc_gain = lanes(len(self.rewards)), lanes(len(self.arcs))
+        pair_gain, arc_gain, sources = lanes(len(self.rewards)), lanes(len(self.arcs)), lanes(len(self.rewards))
         for t in range(len(data.probs)):
-            kernels.occupy(
+            if slopes is not None:
+                sources[:], line = 0.0, data.timeline
+                place = line.edges[t], line.edges[t + 1], line.trajectories, line.pairs
+                step_kernels.hand_back(t, *place, data.offsets, data.probs.shape[2], slopes, sources, occupancy)
+            step_kernels.occupy(
                 self.arcs,
                 data.arc_next,
                 data.pair_arcs,
@@ -213,7 +244,8 @@ class TabularFit:
                 data.probs[t],
                 occupancy,
                 later[t + 1],
-                data.discount**t,
+                sources,
+                slopes is not None,
                 data.discount,
                 data.unseen,
                 pair_gain,
