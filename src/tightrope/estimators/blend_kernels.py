@@ -14,7 +14,7 @@ from tightrope.base.compiled import compiled
 from tightrope.estimators.simplex import nearest_to_zero, plane_factor, plane_solution
 
 
-@compiled(error_model="numpy")
+@compiled
 def blends(logs: Any, weights: Any, q: Any, v: Any, ratios: Any, out: Any, values: Any) -> None:
     """Σ x_j g_j under each row of weights (rows, n), to values (rows,); NaN where it is undefined."""
     for row in range(len(weights)):
@@ -23,7 +23,7 @@ def blends(logs: Any, weights: Any, q: Any, v: Any, ratios: Any, out: Any, value
             values[row] = (out.shares * out.values).sum()
 
 
-@compiled(error_model="numpy")
+@compiled
 def blend_slopes(
     logs: Any, weights: Any, q: Any, v: Any, ratios: Any, out: Any, slopes: Any, q_slopes: Any, v_slopes: Any
 ) -> None:
@@ -36,13 +36,13 @@ def blend_slopes(
             slopes[row] /= weights[row].sum()
 
 
-@compiled(error_model="numpy")
+@compiled
 def _of(rows: Any, row: Any) -> Any:
     """What belongs to a row, where there is one for each; else the only one."""
     return rows[min(row, len(rows) - 1)]
 
 
-@compiled(error_model="numpy")
+@compiled
 def blend(logs: Any, weights: Any, q: Any, v: Any, ratios: Any, out: Any) -> Any:
     """Fill ``out`` under one row of weights; whether it is defined.
 
@@ -69,16 +69,17 @@ def blend(logs: Any, weights: Any, q: Any, v: Any, ratios: Any, out: Any) -> Any
     return True
 
 
-@compiled(error_model="numpy")
+@compiled
 def squared_errors(out: Any) -> Any:
     """Ω + b bᵀ, (J, J)."""
     return out.covariance + out.biases.reshape(-1, 1) * out.biases
 
 
-@compiled(error_model="numpy")
+@compiled
 def _returns(logs: Any, weights: Any, q: Any, v: Any, ratios: Any, out: Any) -> Any:
     """Shares of the episodes, every g_j, and what each episode does to it; whether all is defined."""
-    (n, count), total, mean = ratios.shape, weights.sum(), 0.0
+    (n, count), total = ratios.shape, weights.sum()
+    mean = origin = v[0]  # counted from one of them: where all start alike, rounding must not tell them apart
     if not total > 0.0:
         return False
     below, means = np.zeros(count), np.zeros(count)
@@ -86,7 +87,7 @@ def _returns(logs: Any, weights: Any, q: Any, v: Any, ratios: Any, out: Any) -> 
         first, length = logs.offsets[i], logs.offsets[i + 1] - logs.offsets[i]
         share = weights[i] / total
         out.weights[i] = share
-        mean += share * v[first]
+        mean += share * (v[first] - origin)
         for t in range(count):
             error = 0.0
             if t < length:
@@ -109,7 +110,7 @@ def _returns(logs: Any, weights: Any, q: Any, v: Any, ratios: Any, out: Any) -> 
     return True
 
 
-@compiled(error_model="numpy")
+@compiled
 def _add_up(lengths: Any, start: Any, steps: Any, out: Any) -> None:
     """The start and as many steps as each length says, (J,)."""
     total, t = start, 0
@@ -120,7 +121,7 @@ def _add_up(lengths: Any, start: Any, steps: Any, out: Any) -> None:
         out[j] = total
 
 
-@compiled(error_model="numpy")
+@compiled
 def unit_means(logs: Any, shares: Any, values: Any) -> Any:
     """Values (n, ...) as they are, or the weighted mean of each episode's cluster: what is drawn together."""
     units = logs.units
@@ -138,7 +139,7 @@ def unit_means(logs: Any, shares: Any, values: Any) -> Any:
     return result
 
 
-@compiled(error_model="numpy")
+@compiled
 def _slopes(logs: Any, out: Any, slopes: Any, q_slopes: Any, v_slopes: Any) -> None:
     """Σw ∂V̂/∂w_i (n,), with q̂ and v̂ fixed, and ∂V̂/∂q̂ and ∂V̂/∂v̂ (N,), while the same returns have a share.
 
@@ -171,7 +172,7 @@ def _slopes(logs: Any, out: Any, slopes: Any, q_slopes: Any, v_slopes: Any) -> N
     _by_values(logs, by_error, by_start, q_slopes, v_slopes)
 
 
-@compiled(error_model="numpy")
+@compiled
 def _turn(out: Any) -> Any:
     """How shares turn: a (J,) with Qa = g − μ1 and Σ a = 0 on the support; 0 where a single return has all."""
     used = out.shares > 0.0
@@ -184,7 +185,7 @@ def _turn(out: Any) -> Any:
     return np.zeros(len(out.shares))
 
 
-@compiled(error_model="numpy")
+@compiled
 def _still_to_come(lengths: Any, values: Any, count: Any) -> Any:
     """Σ over the returns that hold the start, and over those that hold each time, (1 + K,)."""
     result = np.zeros(count + 1)
@@ -195,7 +196,7 @@ def _still_to_come(lengths: Any, values: Any, count: Any) -> Any:
     return result
 
 
-@compiled(error_model="numpy")
+@compiled
 def _add_covariance(
     logs: Any, out: Any, left: Any, right: Any, factor: Any, slopes: Any, by_error: Any, by_start: Any
 ) -> None:
@@ -226,7 +227,7 @@ def _add_covariance(
             by_error[i, t] -= scale * out.weights[i] * out.ratios[i, t] * weighed[t]
 
 
-@compiled(error_model="numpy")
+@compiled
 def _by_values(logs: Any, by_error: Any, by_start: Any, q_slopes: Any, v_slopes: Any) -> None:
     """∂V̂/∂q̂ and ∂V̂/∂v̂ of every step (N,), from those by γ^−t δ_t and by v̂_0."""
     for i in range(len(by_start)):

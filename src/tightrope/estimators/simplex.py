@@ -9,6 +9,7 @@ import numpy as np
 from tightrope.base.compiled import compiled
 
 TOLERANCE = 1e-13  # of the largest entry: differences below it are rounding
+NOTHING = 1e-15  # a share up to this is none
 DEPENDENT = 1e-15  # of the largest entry of those used: a corner nearer to their plane adds nothing to it
 
 
@@ -48,7 +49,7 @@ def nearest_to_zero(matrix: Any) -> Any:
 def _descend(matrix: Any, shares: Any, used: Any) -> Any:
     """The least over the plane through the used corners, dropping those whose share falls to 0 on the way there.
 
-    False, and nothing changes, where the corners do not span a plane of their own.
+    False where the corners do not span a plane of their own: then they have nothing better.
     """
     while True:
         factor, spans = plane_factor(matrix, used)
@@ -58,8 +59,9 @@ def _descend(matrix: Any, shares: Any, used: Any) -> Any:
         target /= target.sum()
         gone, step = -1, np.inf
         for corner in range(len(shares)):
-            if used[corner] and target[corner] <= 0.0:
-                reach = shares[corner] / (shares[corner] - target[corner]) if shares[corner] > 0.0 else 0.0
+            if used[corner] and target[corner] <= NOTHING:
+                away = shares[corner] - target[corner]
+                reach = min(shares[corner] / away, 1.0) if away > 0.0 else 0.0
                 if reach < step:
                     gone, step = corner, reach
         if gone < 0:
@@ -81,6 +83,7 @@ def plane_factor(matrix: Any, used: Any) -> Any:
     for j in range(count):
         if used[j]:
             size = max(size, matrix[j, j])
+    size = size if size > 0.0 else 1.0  # a single corner without any error is a plane of its own
     for j in range(count):
         if not used[j]:
             continue

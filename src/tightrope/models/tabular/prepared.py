@@ -93,7 +93,7 @@ class PreparedTabular:
         result = np.empty(weights.shape)
         parts = blocks(weights), blocks(q_slopes), blocks(state_slopes)
         for (rows, block), (_, q), (_, v) in zip(*parts, strict=True):
-            result[rows] = self._fit(block).pulled_back((q, v)).T[: rows.stop - rows.start]
+            result[rows] = self._fit(block).pulled_back(q, v).T[: rows.stop - rows.start]
         return result
 
     def influences(self, weights: Array) -> Array:

@@ -7,32 +7,80 @@ from typing import Any
 import numpy as np
 
 from tightrope.base.compiled import compiled
-from tightrope.models.tabular.kernels import SELF_LOOP
+from tightrope.models.tabular.kernels import SELF_LOOP, action_values, state_values
 from tightrope.models.tabular.rows import is_zero, load, store
 
 
 @compiled
-def look_up(
-    t: Any, first: Any, stop: Any, whose: Any, pairs: Any, offsets: Any, n_actions: Any, q: Any, v: Any, outs: Any
-) -> None:
-    """q_t and v_t of steps first..stop, all of time t, to outs: two arrays (N, lanes), in the order of the logs."""
-    q_out, v_out = outs
-    for i in range(first, stop):
-        step = offsets[whose[i]] + t
-        store(q_out, step, load(q, pairs[i]))
-        store(v_out, step, load(v, pairs[i] // n_actions))
+def induce(model: Any, steps: Any, q: Any, later: Any, q_out: Any, v_out: Any) -> None:
+    """v_t of every time backwards, to later (L+1, S+1, lanes), and q_t and v_t of the steps, to outs (N, lanes)."""
+    steps_left, n_actions = 0.0, model.probs.shape[2]
+    for t in range(len(model.probs) - 1, -1, -1):
+        action_values(
+            model.arcs,
+            model.arc_next,
+            model.pair_arcs,
+            model.arc_totals,
+            model.gaps,
+            model.rewards,
+            later[t + 1],
+            model.discount,
+            n_actions,
+            model.unseen,
+            model.unseen_reward,
+            steps_left,
+            q,
+        )
+        state_values(q, model.probs[t], later[t])
+        for i in range(steps.edges[t], steps.edges[t + 1]):
+            step = steps.offsets[steps.trajectories[i]] + t
+            store(q_out, step, load(q, steps.pairs[i]))
+            store(v_out, step, load(later[t], steps.pairs[i] // n_actions))
+        steps_left = 1.0 + model.discount * steps_left
 
 
 @compiled
-def hand_back(
-    t: Any, first: Any, stop: Any, whose: Any, pairs: Any, offsets: Any, n_actions: Any, slopes: Any, q: Any, v: Any
+def gain(
+    model: Any,
+    steps: Any,
+    later: Any,
+    q_slopes: Any,
+    v_slopes: Any,
+    sources: Any,
+    occupancy: Any,
+    following: Any,
+    pair_gain: Any,
+    arc_gain: Any,
 ) -> None:
-    """Add the slopes of steps first..stop, two arrays (N, lanes), to what q_t (P, lanes) and v_t (S, lanes) is worth."""
-    q_slopes, v_slopes = slopes
-    for i in range(first, stop):
-        step, pair, state = offsets[whose[i]] + t, pairs[i], pairs[i] // n_actions
-        store(q, pair, load(q, pair) + load(q_slopes, step))
-        store(v, state, load(v, state) + load(v_slopes, step))
+    """What one more visit to each pair and arc would gain, summed over time; occupancy is overwritten.
+
+    The slopes (N, lanes) are what q_t and v_t of the steps are worth, on top of what the occupancy is worth.
+    """
+    sourced, n_actions = steps.edges[-1] > 0, model.probs.shape[2]
+    for t in range(len(model.probs)):
+        if sourced:
+            sources[:] = 0.0
+        for i in range(steps.edges[t], steps.edges[t + 1]):
+            step, pair, state = steps.offsets[steps.trajectories[i]] + t, steps.pairs[i], steps.pairs[i] // n_actions
+            store(sources, pair, load(sources, pair) + load(q_slopes, step))
+            store(occupancy, state, load(occupancy, state) + load(v_slopes, step))
+        occupy(
+            model.arcs,
+            model.arc_next,
+            model.pair_arcs,
+            model.arc_totals,
+            model.probs[t],
+            occupancy,
+            later[t + 1],
+            sources,
+            sourced,
+            model.discount,
+            model.unseen,
+            pair_gain,
+            arc_gain,
+            following,
+        )
+        occupancy, following = following, occupancy
 
 
 @compiled
