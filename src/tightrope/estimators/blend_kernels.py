@@ -54,6 +54,8 @@ def blend(logs: Any, weights: Any, q: Any, v: Any, ratios: Any, out: Any) -> Any
     covariance, together, last = out.covariance, unit_means(logs, out.weights, out.moved), len(out.values) - 1
     covariance[:] = 0.0
     for i in range(len(weights)):
+        if out.weights[i] == 0.0:
+            continue  # about a third of a bootstrap's episodes
         for j in range(last + 1):
             part = out.weights[i] * together[i, j]
             for k in range(j + 1):
@@ -212,8 +214,10 @@ def _add_covariance(
     level, moved, weighed = 0.0, np.zeros(count), np.zeros(count)
     for i in range(n):
         direct = plain[i, 0] * both[i, 1] + both[i, 0] * plain[i, 1] - both[i, 0] * both[i, 1]
-        level += out.weights[i] * direct
         slopes[i] += scale * direct
+        if out.weights[i] == 0.0:
+            continue
+        level += out.weights[i] * direct
         by_start[i] += scale * out.weights[i] * (both[i, 1] * lefts[0] + both[i, 0] * rights[0])
         for t in range(count):
             use = out.weights[i] * (both[i, 1] * lefts[t + 1] + both[i, 0] * rights[t + 1])
