@@ -26,7 +26,7 @@ from tightrope.estimators import MB, WDR
 from tightrope.estimators.magic import MAGIC, MOST_LENGTHS
 from tightrope.estimators.simplex import nearest_to_zero
 from tightrope.functional.statistic import standard_error
-from tightrope.models import GivenValues, TabularModel
+from tightrope.models import FittedQ, GivenValues, TabularModel
 
 GIVEN = MAGIC(GivenValues(TABLE), fit="shared")
 SAME_TOTAL = [1, 0, 2, 0, 4, 1, 0, 1, 2, 0, 0, 1, 0, 2]  # as many as there are episodes
@@ -233,29 +233,29 @@ def test_lengths_of_long_horizons():
     policy = TabularPolicy(np.resize(POLICY.table, (40, 4, 2)))
     data = logs(episodes, horizon=40, discount=0.97)
     table = np.resize(TABLE, (40, 4, 2))
-    blend = blend_of(MAGIC(GivenValues(table), fit="shared")(Problem(data, policy)))
-    assert len(blend.lengths) <= MOST_LENGTHS + 1
-    assert blend.lengths[[0, 1, -1]].tolist() == [0, 1, 40]
-    assert (np.diff(blend.lengths) > 0).all()
+    statistic = MAGIC(GivenValues(table), fit="shared")(Problem(data, policy))
+    blend, lengths = blend_of(statistic), statistic.model.logs.lengths
+    assert len(blend.values) == len(lengths) <= MOST_LENGTHS + 1
+    assert lengths[[0, 1, -1]].tolist() == [0, 1, 40]
+    assert (np.diff(lengths) > 0).all()
     ends = WDR(GivenValues(table), fit="shared")(Problem(data, policy)).estimate
     same(blend.values[-1], ends, 1e-10)
 
 
 def test_a_discount_of_zero_blends_the_first_step():
     data = replace(DATA, discount=0.0)
-    blend = blend_of(on(GIVEN)(Problem(data)))
-    assert blend.lengths.tolist() == [0, 1]
+    assert on(GIVEN)(Problem(data)).model.logs.lengths.tolist() == [0, 1]
 
 
 def test_settings():
     for wrong in (-0.1, 1.0):
         with pytest.raises(TightropeError, match="interval must be a coverage"):
             MAGIC(interval=wrong)
-    with pytest.raises(TightropeError, match="fit is"):
+    with pytest.raises(TightropeError, match="fit must be"):
         MAGIC(fit="both")
     assert MAGIC().corrects_model
     assert MAGIC().without_model == "pdwis"
-    assert MAGIC().fit == "cross"
+    assert MAGIC().fit == "auto"
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
@@ -269,13 +269,42 @@ def test_bounds(method, fit):
     assert low.standard_error > 0
 
 
-def test_studentized_needs_values_that_stay():
+def test_by_default_the_model_is_fitted_again_where_that_is_quick():
+    """Tabular models are; those of fitted Q are cross-fitted, and so are given values, which stay what they are."""
+    problem, row = walked(40), np.random.default_rng(1).exponential(size=40)
+    given = GivenValues(true_table(small("walker")))
+    for model, fit in ((TabularModel(), "refit"), (FittedQ(), "cross"), (given, "shared")):
+        by_default, named = MAGIC(model)(problem), MAGIC(model, fit=fit)(problem)
+        assert by_default.estimate == named.estimate
+        assert by_default(row) == named(row)
+    assert MAGIC(fit="cross")(problem)(row) != MAGIC()(problem)(row)
+
+
+def test_studentized_needs_derivatives():
     problem = walked(40)
     settings = {"method": "studentized", "n_resamples": 100}
-    bound = tightrope.lower_bound(problem.dataset, problem.policy, estimator="magic", **settings)
-    assert np.isfinite(bound.value)
+    for estimator in ("magic", MAGIC(fit="cross"), MAGIC(fit="refit")):
+        bound = tightrope.lower_bound(problem.dataset, problem.policy, estimator=estimator, **settings)
+        assert np.isfinite(bound.value)
     with pytest.raises(BoundError, match="standard error of every replicate"):
-        tightrope.lower_bound(problem.dataset, problem.policy, estimator=MAGIC(fit="refit"), **settings)
+        tightrope.lower_bound(problem.dataset, problem.policy, estimator=MAGIC(FittedQ(), fit="refit"), **settings)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("name", ["walker", "bonus", "decline"])
+def test_influence_goes_through_the_model(name, clustered):
+    """A model per row of weights: its values move too. By central differences, and row by row to the bit."""
+    domain = small(name)
+    data = replace(domain.logs(25, rng=np.random.default_rng(0)), clusters=np.arange(25) % 7 if clustered else None)
+    statistic = MAGIC(fit="refit")(Problem(data, domain.candidate))
+    rows, step = np.random.default_rng(0).exponential(size=(9, 25)) + 0.2, 1e-6 * np.eye(25)
+    slopes = (statistic(rows[0] + step) - statistic(rows[0] - step)) / 2e-6
+    got = statistic.model.influences(rows)
+    np.testing.assert_allclose(got[0], slopes, rtol=1e-4, atol=1e-6 * np.abs(slopes).max())
+    assert (np.abs((got * rows).sum(axis=1)) < 1e-9 * np.abs(got * rows).sum(axis=1)).all()
+    for place, row in enumerate(rows):
+        np.testing.assert_array_equal(got[place], statistic.model.influences(row[None])[0])
+        assert statistic(rows)[place] == statistic(row)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -313,7 +342,7 @@ def test_the_covariance_of_clusters_is_that_of_their_sums():
     """Unlike episodes that are drawn together: a cluster moves the mean by what all of its episodes do."""
     whose = np.arange(14) % 5
     blend = blend_of(on(GIVEN)(Problem(replace(DATA, clusters=whose))), np.arange(1.0, 15.0))
-    expected = np.zeros((len(blend.lengths),) * 2)
+    expected = np.zeros((len(blend.values),) * 2)
     for cluster in range(5):
         inside = np.flatnonzero(whose == cluster)
         moved = sum(blend.weights[i] * blend.moved[i] for i in inside) / sum(blend.weights[i] for i in inside)

@@ -422,7 +422,7 @@ def test_too_little_to_cross_fit(cls):
 
 @pytest.mark.parametrize("cls", [DR, WDR])
 def test_bad_settings(cls):
-    with pytest.raises(TightropeError, match='fit is \'both\'; "cross", "shared" or "refit"'):
+    with pytest.raises(TightropeError, match='fit must be "cross", "shared" or "refit"; got \'both\''):
         cls(fit="both")
     with pytest.raises(TightropeError, match="folds is 1; cross-fitting needs at least 2"):
         cls(folds=1)

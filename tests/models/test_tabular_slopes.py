@@ -37,3 +37,29 @@ def test_slopes_are_derivatives(name):
         expected = np.diff(made.values(np.stack([down, up])))[0] / (2 * STEP)
         assert found[i] == pytest.approx(expected, rel=1e-4, abs=1e-7)
     assert weights @ found == pytest.approx(0.0, abs=1e-9) or "smoothed" in name  # pseudo-visits do not grow along
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_values_of_steps_and_what_moves_them(name):
+    """Those of each row alone, to the bit; and the derivative of any sum of them, by central differences."""
+    problem, rng = small("bonus"), np.random.default_rng(1)
+    data = problem.logs(12, rng=np.random.default_rng(3))
+    made = TabularModel(**SETTINGS[name]).prepare(Problem(data, problem.candidate), anchor="low")
+    weights = rng.uniform(0.5, 2.0, size=(11, 12))
+    both = made.step_values(weights)
+    for row, *values in zip(weights, *both, strict=True):
+        for got, expected in zip(values, made.control_variates(row), strict=True):
+            np.testing.assert_array_equal(got, expected)
+    slopes = rng.normal(size=(2, 11, data.n_steps))
+    moved = made.pull_back(weights, *slopes)
+
+    def total(rows, place):
+        return sum(
+            (values * slope[place]).sum(axis=1) for values, slope in zip(made.step_values(rows), slopes, strict=True)
+        )
+
+    for place, row in enumerate(weights):
+        up, down = total(row + STEP * np.eye(12), place), total(row - STEP * np.eye(12), place)
+        np.testing.assert_allclose(moved[place], (up - down) / (2 * STEP), rtol=1e-4, atol=1e-6)
+    alone = made.pull_back(weights[3:4], *(slope[3:4] for slope in slopes))
+    np.testing.assert_array_equal(moved[3:4], alone)

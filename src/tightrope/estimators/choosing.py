@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -125,8 +126,19 @@ class Among:
         return np.concatenate(parts) if parts else np.zeros(weights.shape)
 
     def parts(self, weights: Array) -> tuple[Array, Array]:
-        """Each member's value, (rows, k), and ∂value/∂w_i, (rows, k, n)."""
-        return np.stack([statistic(weights) for statistic in self.statistics], axis=1), self.slopes(weights)
+        """Each member's value, (rows, k), and ∂value/∂w_i, (rows, k, n).
+
+        The last ones are kept: who wants standard errors has just had the values of the same rows.
+        """
+        last = self._kept.get("last")
+        if last is None or not np.array_equal(last[0], weights):
+            values = np.stack([statistic(weights) for statistic in self.statistics], axis=1)
+            self._kept["last"] = last = weights.copy(), values, self.slopes(weights)
+        return last[1], last[2]
+
+    @cached_property
+    def _kept(self) -> dict[str, tuple[Array, Array, Array]]:
+        return {}
 
     def slopes(self, weights: Array) -> Array:
         """∂value/∂w_i of each member, (rows, k, n)."""

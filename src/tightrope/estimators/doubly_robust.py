@@ -18,6 +18,7 @@ import numpy as np
 from tightrope.base import folder
 from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import TightropeError
+from tightrope.base.names import must_be_one_of
 from tightrope.base.problem import Problem
 from tightrope.base.progress import part
 from tightrope.estimators.base import Anchor, Estimator
@@ -27,7 +28,7 @@ from tightrope.estimators.weighing import Weighing
 from tightrope.functional.statistic import SumStatistic
 from tightrope.models import BatchedModel, Model, PreparedModel, model_key, prepared_model
 
-Fit = Literal["cross", "shared", "refit"]
+Fit = Literal["auto", "cross", "shared", "refit"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class _DoublyRobust(Estimator):
 
     shares_weights: ClassVar[bool] = True
     self_normalized: ClassVar[bool]  # whether the ratios of each time are divided by their sum
+    fits: ClassVar[tuple[Fit, ...]] = ("cross", "shared", "refit")  # that it knows
 
     model: str | Model = "auto"  # by name or as an object
     fit: Fit = "cross"  # where q̂ comes from: "cross", "shared" or "refit"
@@ -49,8 +51,8 @@ class _DoublyRobust(Estimator):
     anchor: Anchor = "low"  # the side of the bound; bounds choose it themselves
 
     def __post_init__(self) -> None:
-        if self.fit not in ("cross", "shared", "refit"):
-            raise TightropeError(f'fit is {self.fit!r}; "cross", "shared" or "refit"')
+        if self.fit not in self.fits:
+            raise TightropeError(must_be_one_of("fit", self.fit, self.fits))
         if self.folds < 2:
             raise TightropeError(f"folds is {self.folds}; cross-fitting needs at least 2")
 

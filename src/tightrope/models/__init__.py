@@ -20,6 +20,7 @@ from tightrope.models.base import (
     PreparedModel,
     SimulatedModel,
     SmoothModel,
+    TracedModel,
 )
 from tightrope.models.fitted_q import FittedQ
 from tightrope.models.given import GivenValues
@@ -106,6 +107,7 @@ __all__ = [
     "SimulatorModel",
     "SmoothModel",
     "TabularModel",
+    "TracedModel",
     "has_tabular",
     "is_discrete",
     "model",

@@ -77,6 +77,22 @@ class BatchedModel(Protocol):
 
 
 @runtime_checkable
+class TracedModel(Protocol):
+    """A prepared model whose q̂ and v̂ of many refits come at once, with the derivatives of whatever is made of them."""
+
+    def step_values(self, weights: Array) -> tuple[Array, Array]:
+        """q̂_t(S_t, A_t) and v̂_t(S_t) of every logged step in the model of each row: (rows, n) to (rows, N) each.
+
+        As ``control_variates`` has them; (1, N) where no weights change them.
+        """
+        ...
+
+    def pull_back(self, weights: Array, q_slopes: Array, state_slopes: Array) -> Array:
+        """∂f/∂w_i through the model's values, (rows, n), of any f with these derivatives by them, (rows, N) each."""
+        ...
+
+
+@runtime_checkable
 class SmoothModel(Protocol):
     """A prepared model that also knows how each episode moves its value, to first order."""
 

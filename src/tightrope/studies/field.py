@@ -28,7 +28,7 @@ from tightrope.studies.summary import Line
 
 PROBLEMS = (*CORE, "model-fail")
 APPROXIMATE = ("percentile", "bca", "studentized")
-MOST = {"slope": 500, "opera": 300, "magic": 50}  # data sets a cell of estimators that take their time
+MOST = {"slope": 500, "opera": 300, "magic": 500}  # data sets a cell of estimators that take their time
 
 
 def others() -> list[str]:

@@ -13,10 +13,18 @@ LANES = 8  # one AVX-512 register; wider rows leave the second-level cache, narr
 
 def lanes(count: int) -> Array:
     """Zeros (count, LANES), each row in a cache line of its own: a row across two takes twice as long to load."""
-    line = 8 * LANES
-    raw = np.zeros(count * LANES + LANES)
-    skip = -raw.ctypes.data % line // 8
-    return raw[skip : skip + count * LANES].reshape(count, LANES)
+    return several(count)[0]
+
+
+def several(*counts: int) -> list[Array]:
+    """Zeros (count, LANES) of each count, side by side: to make room once is most of the work of small models."""
+    raw, total = np.zeros((sum(counts) + 1) * LANES), 0
+    skip, result = -raw.ctypes.data % (8 * LANES) // 8, []
+    for count in counts:
+        first = skip + total * LANES
+        result.append(raw[first : first + count * LANES].reshape(count, LANES))
+        total += count
+    return result
 
 
 def blocks(weights: Array) -> Iterator[tuple[slice, Array]]:

@@ -9,9 +9,10 @@ import numpy as np
 
 from tightrope.base.dataset import Array, BoolArray
 from tightrope.base.folder import parts
-from tightrope.models.tabular import kernels
-from tightrope.models.tabular.blocks import LANES, lanes
+from tightrope.models.tabular import kernels, step_kernels
+from tightrope.models.tabular.blocks import LANES, lanes, several
 from tightrope.models.tabular.data import TabularData
+from tightrope.models.tabular.parts import Parts, Steps
 
 KINDS = 1 << 16  # that are counted together
 
@@ -55,7 +56,7 @@ class TabularFit:
     ) -> TabularFit:
         """The models of these counts, which come for some kinds at a time."""
         n_pairs = data.probs.shape[1] * data.probs.shape[2]
-        arcs, arc_totals, rewards, visits = (lanes(count) for count in (len(data.arc_pair), n_pairs, n_pairs, n_pairs))
+        arcs, arc_totals, rewards, visits = several(len(data.arc_pair), n_pairs, n_pairs, n_pairs)
         gaps = np.empty(n_pairs, dtype=np.bool_)
         kernels.begin(data.pair_arcs, data.pseudo, arcs, arc_totals, rewards, visits)
         for some, counts in kind_counts:
@@ -78,7 +79,7 @@ class TabularFit:
         """(t, q_t (P, lanes), v_t (S+1, lanes), v_{t+1}) from the last step to the first; overwritten as it goes."""
         data = self.data
         horizon, n_states, n_actions = data.probs.shape
-        q, values, ahead = lanes(n_states * n_actions), lanes(n_states + 1), lanes(n_states + 1)
+        q, values, ahead = several(n_states * n_actions, n_states + 1, n_states + 1)
         steps_left = 0.0
         for t in reversed(range(horizon)):
             kernels.action_values(
@@ -104,8 +105,7 @@ class TabularFit:
     def value(self) -> Array:
         """V̂ of each lane: the start distribution's average of v_0, by the candidate's Markov chain."""
         data, chain = self.data, self.data.chain
-        moves = lanes(len(chain.nexts))
-        earned, open_mass, ahead, spare = (lanes(len(chain.states)) for _ in range(4))
+        moves, earned, open_mass, ahead, spare = several(len(chain.nexts), *[len(chain.states)] * 4)
         opened = np.empty(len(chain.states), dtype=np.bool_)
         steps_left = 0.0
         for first, n_steps in chain.runs:
@@ -170,21 +170,59 @@ class TabularFit:
                 result[0] = (self.start_counts * values[:-1]).sum(axis=0)
         return result
 
+    def step_values(self) -> tuple[Array, Array]:
+        """q̂_t(S_t, A_t) and v̂_t(S_t) of every logged step, (N, lanes) each."""
+        q_values, state_values = several(len(self.data.kinds), len(self.data.kinds))
+        self._later(Steps.of(self.data), q_values, state_values)
+        return q_values, state_values
+
     def slopes(self) -> Array:
         """∂V̂/∂w_i of each episode and lane, (n, lanes): occupancies forwards against values backwards."""
-        data = self.data
-        horizon, n_states, _ = data.probs.shape
-        later = lanes((horizon + 1) * (n_states + 1)).reshape(horizon + 1, n_states + 1, LANES)
-        for t, _, values, _ in self.backwards():
-            later[t] = values
-        total = self.start_counts.sum(axis=0)
-        occupancy = lanes(n_states + 1)
+        (none,), total, no_steps = several(0), self.start_counts.sum(axis=0), Steps.none(self.data)
+        later = self._later(no_steps, none, none)
+        occupancy = lanes(later.shape[1])
         with np.errstate(invalid="ignore", divide="ignore"):  # no weight, no value
             occupancy[:-1] = self.start_counts / total
             start_slope = (later[0, :-1] - self._average(self.start_counts, later[0, :-1])) / total
-        pair_gain, arc_gain = self._gains(occupancy, later)
+        return self._gathered(*self._gains(occupancy, later, no_steps, none, none), start_slope)
+
+    def pulled_back(self, q_slopes: Array, state_slopes: Array) -> Array:
+        """∂f/∂w_i of each episode and lane, (n, lanes), of any f with these derivatives by q̂ and v̂ of every step."""
+        (none,), steps = several(0), Steps.of(self.data)
+        later = self._later(Steps.none(self.data), none, none)
+        gains = self._gains(lanes(later.shape[1]), later, steps, q_slopes, state_slopes)
+        return self._gathered(*gains, lanes(later.shape[1] - 1))
+
+    @property
+    def _parts(self) -> Parts:
+        """The models as kernels take them."""
+        data = self.data
+        return Parts(
+            self.arcs,
+            data.arc_next,
+            data.pair_arcs,
+            self.arc_totals,
+            self.gaps,
+            self.rewards,
+            data.probs,
+            float(data.discount),
+            data.unseen,
+            float(data.unseen_reward),
+        )
+
+    def _later(self, steps: Steps, q_values: Array, state_values: Array) -> Array:
+        """v_t of every time, (horizon + 1, S + 1, lanes); those of the steps, (N, lanes), are filled in."""
+        horizon, n_states, _ = self.data.probs.shape
+        flat, q = several((horizon + 1) * (n_states + 1), len(self.rewards))
+        later = flat.reshape(horizon + 1, n_states + 1, LANES)
+        step_kernels.induce(self._parts, steps, q, later, q_values, state_values)
+        return later
+
+    def _gathered(self, pair_gain: Array, arc_gain: Array, start_slope: Array) -> Array:
+        """What each episode moves by its steps and its start, (n, lanes)."""
+        data = self.data
         slope, result = data.lanes_of_kinds(), lanes(data.n_trajectories)
-        kernels.kind_slopes(
+        step_kernels.kind_slopes(
             data.kind_pair,
             data.kind_arc,
             data.kind_reward,
@@ -197,31 +235,18 @@ class TabularFit:
             arc_gain,
             slope,
         )
-        kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
+        step_kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
         return result
 
-    def _gains(self, occupancy: Array, later: Array) -> tuple[Array, Array]:
+    def _gains(
+        self, occupancy: Array, later: Array, steps: Steps, q_slopes: Array, state_slopes: Array
+    ) -> tuple[Array, Array]:
         """What one more visit to each pair and to each arc would gain, summed over time (occupancy is overwritten)."""
-        data, following = self.data, lanes(len(occupancy))
-        pair_gain, arc_gain = lanes(len(self.rewards)), lanes(len(self.arcs))
-        for t in range(len(data.probs)):
-            kernels.occupy(
-                self.arcs,
-                data.arc_next,
-                data.pair_arcs,
-                self.arc_totals,
-                data.probs[t],
-                occupancy,
-                later[t + 1],
-                data.discount**t,
-                data.discount,
-                data.unseen,
-                pair_gain,
-                arc_gain,
-                following,
-            )
-            occupancy, following = following, occupancy
-        if data.known_rewards is not None:
+        n_pairs = len(self.rewards)
+        pair_gain, arc_gain, sources, following = several(n_pairs, len(self.arcs), n_pairs, len(occupancy))
+        room = sources, occupancy, following
+        step_kernels.gain(self._parts, steps, later, q_slopes, state_slopes, *room, pair_gain, arc_gain)
+        if self.data.known_rewards is not None:
             pair_gain[:] = 0.0  # a known reward does not move with the counts
         return pair_gain, arc_gain
 

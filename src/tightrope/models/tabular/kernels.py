@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tightrope.base.compiled import compiled
 from tightrope.models.tabular.blocks import LANES
 from tightrope.models.tabular.rows import is_zero, load, splat, store
@@ -220,81 +218,3 @@ def correct(
         delta = rewards[i] - load(q, pairs[i]) + discount * load(ahead, nexts[i])
         total = total + (factors[i] * load(weights, trajectories[i])) * delta
     store(out, place, total)
-
-
-@compiled
-def occupy(
-    arcs: Any,
-    arc_next: Any,
-    pair_arcs: Any,
-    arc_totals: Any,
-    probs: Any,
-    occupancy: Any,
-    ahead: Any,
-    factor: Any,
-    discount: Any,
-    unseen: Any,
-    pair_gain: Any,
-    arc_gain: Any,
-    following: Any,
-) -> None:
-    """One step forwards: who is where (S, lanes), and what a change of each reward and arc is worth.
-
-    pair_gain += γ^t d_t(s) π_t(a|s); arc_gain += the same times γ v_{t+1}(s'); following is d_{t+1}.
-    """
-    n_states, n_actions = probs.shape
-    following[:] = 0.0
-    for state in range(n_states):
-        for action in range(n_actions):
-            chance = probs[state, action]
-            if chance == 0.0:
-                continue
-            pair = state * n_actions + action
-            here = chance * load(occupancy, state)
-            store(pair_gain, pair, load(pair_gain, pair) + factor * here)
-            for j in range(pair_arcs[pair], pair_arcs[pair + 1]):
-                after = arc_next[j]
-                store(arc_gain, j, load(arc_gain, j) + (factor * discount) * (here * load(ahead, after)))
-                store(following, after, load(following, after) + here * load(arcs, j))
-            if unseen == SELF_LOOP:
-                store(following, state, load(following, state) + here * is_zero(load(arc_totals, pair)))
-
-
-@compiled
-def kind_slopes(
-    kind_pair: Any,
-    kind_arc: Any,
-    kind_reward: Any,
-    arc_pair: Any,
-    arcs: Any,
-    arc_totals: Any,
-    rewards: Any,
-    visits: Any,
-    pair_gain: Any,
-    arc_gain: Any,
-    out: Any,
-) -> None:
-    """∂V/∂count of each kind (K, lanes), through the mean reward and through the normalised transition row."""
-    average = np.zeros(rewards.shape)
-    for j in range(len(arc_pair)):
-        store(average, arc_pair[j], load(average, arc_pair[j]) + load(arcs, j) * load(arc_gain, j))
-    for k in range(len(kind_pair)):
-        pair, arc = kind_pair[k], kind_arc[k]
-        missing = is_zero(load(visits, pair))
-        moved = load(pair_gain, pair) * (kind_reward[k] - load(rewards, pair))
-        slope = (1.0 - missing) * moved / (load(visits, pair) + missing)
-        if arc >= 0:
-            missing = is_zero(load(arc_totals, pair))
-            moved = load(arc_gain, arc) - load(average, pair)
-            slope = slope + (1.0 - missing) * moved / (load(arc_totals, pair) + missing)
-        store(out, k, slope)
-
-
-@compiled
-def gather(offsets: Any, kinds: Any, starts: Any, kind_slope: Any, start_slope: Any, out: Any) -> None:
-    """Each episode's slope: the sum over its steps and its start, (n, lanes)."""
-    for i in range(len(starts)):
-        total = load(start_slope, starts[i])
-        for step in range(offsets[i], offsets[i + 1]):
-            total = total + load(kind_slope, kinds[step])
-        store(out, i, total)

@@ -91,6 +91,22 @@ class PreparedTabular:
             result[rows] = self._fit(block).correction_sums(block, in_order).T[: rows.stop - rows.start]
         return result
 
+    def step_values(self, weights: Array) -> tuple[Array, Array]:
+        """q̂_t(S_t, A_t) and v̂_t(S_t) of every step under each row, (rows, N) each."""
+        result = np.empty((2, len(weights), len(self.data.kinds)))
+        for rows, block in blocks(weights):
+            for values, out in zip(self._fit(block).step_values(), result, strict=True):
+                out[rows] = values.T[: rows.stop - rows.start]
+        return result[0], result[1]
+
+    def pull_back(self, weights: Array, q_slopes: Array, state_slopes: Array) -> Array:
+        """∂f/∂w_i through q̂ and v̂ under each row, (rows, n), of any f with these derivatives by them, (rows, N)."""
+        result = np.empty(weights.shape)
+        parts = blocks(weights), blocks(q_slopes), blocks(state_slopes)
+        for (rows, block), (_, q), (_, v) in zip(*parts, strict=True):
+            result[rows] = self._fit(block).pulled_back(q, v).T[: rows.stop - rows.start]
+        return result
+
     def influences(self, weights: Array) -> Array:
         """∂value/∂w_i under each row of weights, (rows, n), of the exact value: roll-outs move in jumps."""
         result = np.empty(weights.shape)
