@@ -63,6 +63,7 @@ def step_rows(plan: Plan) -> list[list[str]]:
     return [
         [
             "▶" if round(plan.episodes if plan.episodes < math.inf else 0) == step.episodes else "",
+            *([] if (count := plan.clusters(step.episodes)) is None else [f"{count:,.0f}"]),
             f"{step.episodes:,.0f}",
             f"{step.bound:.4g}",
             f"{step.chance:.0%}",
@@ -91,7 +92,8 @@ def logging_rows(plan: Plan) -> list[list[str]]:
 def step_header(plan: Plan) -> tuple[str, ...]:
     """The columns of ``step_rows``."""
     seen = "chance as it looks" if plan.effect is None else "chance if so"
-    return "", "episodes in all", "expected bound", seen, "chance at all"
+    counted = ("episodes in all",) if plan.n_clusters is None else ("clusters in all", "episodes in all")
+    return "", *counted, "expected bound", seen, "chance at all"
 
 
 LOGGING = ("", "candidate's share", "new episodes", "loss of one", "at most", "loss of all", "allowed")

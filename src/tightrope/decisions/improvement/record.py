@@ -39,6 +39,8 @@ class Improvement(Record):
     promises: tuple[tuple[str, float], ...]  # each recipe, and the bound that it promised on the first part
     rows: Rows = ()  # (state, action, probability) of the policy; empty: none was found
     seed: int = 0  # of the split and of the test
+    n_clusters: int | None = None  # of all episodes; None: every episode is an independent draw
+    n_clusters_tested: int | None = None  # of those that it was tested on
 
     @property
     def policy(self) -> Policy:
