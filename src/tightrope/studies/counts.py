@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import typer
 
 from tightrope.base.dataset import Array, BoolArray
 from tightrope.domains import SmallProblem
@@ -22,7 +24,8 @@ def counted(folder: Path, cell: str, trials: int, trial: Callable[[int], Mapping
     """What every trial gave, by name, (trials,); a cell that is finished is read and not run again."""
     path = folder / f"{cell.replace(' ', '-').replace(',', '')}-{trials}.json"
     if not path.exists():
-        rows = [trial(seed) for seed in range(trials)]
+        with typer.progressbar(range(trials), label=cell, file=sys.stderr) as seeds:
+            rows = [trial(seed) for seed in seeds]
         folder.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps({name: [float(row[name]) for row in rows] for name in rows[0]}))
     return {name: np.array(values) for name, values in json.loads(path.read_text(encoding="utf-8")).items()}
