@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tightrope.base.behavior import BehaviorModel
-from tightrope.base.clusters import n_independent
+from tightrope.base.clusters import Clusters, n_independent
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound
@@ -166,7 +166,7 @@ def _resampled(
     if clusters is not None:
         clusters.check_two()
     for one in [*contenders, *([baseline.policy] if baseline.policy else [])]:
-        estimator, both = one.first(partial(_statistics, one.problem))
+        estimator, both = one.first(partial(_statistics, one.problem, clusters))
         statistics += both
         names.append(estimator.name)
     if baseline.policy is None:
@@ -189,11 +189,13 @@ def _resampled(
     return [Ends(low, high, name) for low, high, name in zip(ends[::2], ends[1::2], names, strict=True)]
 
 
-def _statistics(problem: Problem, estimator: Estimator) -> tuple[FittedStatistic, FittedStatistic]:
+def _statistics(
+    problem: Problem, clusters: Clusters | None, estimator: Estimator
+) -> tuple[FittedStatistic, FittedStatistic]:
     """The estimator counted from the floor and, where there is one, from the ceiling."""
     _, high = problem.dataset.value_range or (-np.inf, np.inf)
     ends: tuple[Anchor, Anchor] = ("low", "high" if np.isfinite(high) else "low")
-    first, second = (by_cluster(estimator.anchored(end)(problem), problem.clusters) for end in ends)
+    first, second = (by_cluster(estimator.anchored(end)(problem), clusters) for end in ends)
     return first, second
 
 

@@ -114,13 +114,12 @@ def improve(
 
 def parts(data: TrajectoryDataset, seed: int) -> tuple[IntArray, IntArray]:
     """The episodes that propose and those that test, drawn at random; all of a cluster are on one side."""
-    clusters, n = Clusters.of(data), n_independent(data)
-    order = np.random.default_rng([seed, n]).permutation(n)
-    first = round(PROPOSING * n)
-    sides = order[:first], order[first:]
-    if clusters is None:
-        return np.sort(sides[0]), np.sort(sides[1])
-    return np.sort(clusters.episodes(sides[0])), np.sort(clusters.episodes(sides[1]))
+    names, whose = np.unique(
+        np.arange(data.n_trajectories) if data.clusters is None else data.clusters, return_inverse=True
+    )
+    order = np.random.default_rng([seed, len(names)]).permutation(len(names))
+    proposes = np.isin(whose, order[: round(PROPOSING * len(names))])
+    return np.flatnonzero(proposes), np.flatnonzero(~proposes)
 
 
 def propose(
