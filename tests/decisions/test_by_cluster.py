@@ -304,3 +304,19 @@ def test_a_monitor_says_what_to_give_it_instead():
     with pytest.raises(BoundError, match="got strata, 200 episodes"):
         Monitor(BONUS.candidate).update(replace(BONUSES, **SITES))
     assert extent(FEW) == "60 episodes"
+
+
+def test_a_group_column_that_is_not_used_is_warned_of():
+    """As ``evaluate`` does: whoever compares, plans or improves must not miss it."""
+    rng = np.random.default_rng(6)
+    rows = {
+        "state": np.zeros(120, int), "action": rng.integers(0, 2, 120), "reward": rng.random(120).round(2),
+        "pscore": np.full(120, 0.5), "patient": np.arange(120) // 3,
+    }  # fmt: skip
+    even = tightrope.UniformPolicy(2)
+    for cluster, codes in ((None, {"group-column"}), ("patient", set())):
+        logs = tightrope.read(rows, cluster=cluster, reward_range=(0, 1), horizon=1, behavior=even)
+        compared = tightrope.compare(logs, {"even": even}, baseline=0.2)
+        results = (compared, tightrope.plan(logs, even, better_than=0.9), tightrope.improve(logs))
+        assert [{note.code for note in result.notes} - {"serial"} for result in results] == [codes] * 3
+        assert ("group-column" in compared.to_html()) == (cluster is None)

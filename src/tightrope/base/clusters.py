@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError
+from tightrope.base.warnings import Caution, coded
 
 FEWEST = 10  # clusters of a stratum
 
@@ -105,6 +106,11 @@ class Clusters:
     def _by_cluster(self) -> IntArray:
         """All episodes, one cluster after the other, (n,)."""
         return np.argsort(self.code, kind="stable")
+
+
+def forgotten(data: TrajectoryDataset) -> tuple[Caution, ...]:
+    """What says that episodes depend on each other and nobody was told whose they are."""
+    return coded(data.notes, "group-column", "serial")
 
 
 def n_clusters(data: TrajectoryDataset) -> int | None:

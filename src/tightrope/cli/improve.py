@@ -114,4 +114,6 @@ def _show(result: Improvement, out: Path, json: bool) -> None:
     say(f"Tested: {result.recipe} ({parts}).")
     if result.bound is not None:
         say(str(result.bound))
+    for note in result.notes:
+        say(f"! {note}")
     say(f"Written to {out}: give it to evaluate as --policy {out}." if result.success else "Nothing was written.")

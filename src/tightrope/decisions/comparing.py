@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tightrope.base.blas import one_blas_thread
-from tightrope.base.clusters import n_clusters, n_independent
+from tightrope.base.clusters import forgotten, n_clusters, n_independent
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import failing
 from tightrope.base.names import suggests_keywords
@@ -104,6 +104,7 @@ def _assembled(
         how=findings.how if findings else "",
         n_trajectories=contenders[0].problem.dataset.n_trajectories,
         n_clusters=n_clusters(contenders[0].problem.dataset),
+        notes=forgotten(contenders[0].problem.dataset),
         settings=settings.shown(contenders[0].problem.behavior),
         provenance=provenance(),
     )

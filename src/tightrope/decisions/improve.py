@@ -20,7 +20,7 @@ import numpy as np
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import check_size, is_number
-from tightrope.base.clusters import Clusters, extent, n_clusters, n_independent
+from tightrope.base.clusters import Clusters, extent, forgotten, n_clusters, n_independent
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError, failing
 from tightrope.base.names import suggests_keywords
@@ -109,6 +109,7 @@ def improve(
         seed=settings.seed,
         n_clusters=n_clusters(dataset),
         n_clusters_tested=n_clusters(test),
+        notes=forgotten(dataset),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tightrope.api import evaluate, problem_of
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import is_number
-from tightrope.base.clusters import n_clusters
+from tightrope.base.clusters import forgotten, n_clusters
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError, failing
 from tightrope.base.names import must_be_one_of, suggests_keywords
@@ -122,7 +122,7 @@ def _planned(
     empty = Plan(
         kind="broken", headline="", text="", episodes=math.inf, least=math.inf, most=math.inf, chance=chance,
         n_trajectories=problem.dataset.n_trajectories, n_clusters=n_clusters(problem.dataset), about=about,
-        threshold=threshold, effect=effect,
+        notes=forgotten(problem.dataset), threshold=threshold, effect=effect,
         verdict=result.verdict, bound=bound if view is not None else None,
         settings=settings.shown(problem.behavior), provenance=provenance(),
     )  # fmt: skip

@@ -9,6 +9,7 @@ from tightrope.base.beside import Provenance
 from tightrope.base.errors import visible
 from tightrope.base.plain import Record
 from tightrope.base.records import About, Bound, Verdict
+from tightrope.base.warnings import Caution
 
 PlanKind = Literal["settled", "yes", "no", "broken"]
 
@@ -52,6 +53,7 @@ class Plan(Record):
     verdict: Verdict | None  # what these logs say now
     bound: Bound | None  # what it was planned from
     n_clusters: int | None = None  # of the episodes in the logs; None: every episode is an independent draw
+    notes: tuple[Caution, ...] = ()  # what says that episodes depend on each other, though nobody named their clusters
     steps: tuple[Step, ...] = ()  # at several numbers of episodes
     logging: tuple[Logging, ...] = ()  # at several shares of the candidate
     no_logging: str = ""  # why nothing is known of other logs

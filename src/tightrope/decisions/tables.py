@@ -49,13 +49,13 @@ def comparison_table(result: Comparison) -> Group:
 
 
 def cautions(result: Comparison) -> list[str]:
-    """What the importance ratios say, once for each kind, with the candidates that it is said of."""
+    """What the importance ratios say, once for each kind, with its candidates; then what the logs themselves say."""
     kinds: dict[str, tuple[list[str], Caution]] = {}
     for one in result.standings:
         for caution in one.warnings:
             names, _ = kinds.setdefault(caution.code, ([], caution))
             names.append(one.name)
-    return [f"{', '.join(names)}: {caution}" for names, caution in kinds.values()]
+    return [*(f"{', '.join(names)}: {caution}" for names, caution in kinds.values()), *map(str, result.notes)]
 
 
 def step_rows(plan: Plan) -> list[list[str]]:
@@ -116,4 +116,4 @@ def plan_table(plan: Plan) -> Group:
     if plan.logging:
         parts.append(text("New logs, with the candidate acting at a share of the steps", style="italic"))
         parts.append(Rows(LOGGING, logging_rows(plan), LOGGING[1:-1], names=1, style="bold green"))
-    return Group(*parts)
+    return Group(*parts, *(text(f"! {note}", style="yellow") for note in plan.notes))

@@ -11,6 +11,7 @@ from tightrope.base.errors import PolicyError
 from tightrope.base.plain import Record
 from tightrope.base.policy import Policy
 from tightrope.base.records import Bound
+from tightrope.base.warnings import Caution
 from tightrope.io.write import check_target, replace_file
 
 Rows = tuple[tuple[Any, Any, float], ...]  # (state, action, probability)
@@ -41,6 +42,7 @@ class Improvement(Record):
     seed: int = 0  # of the split and of the test
     n_clusters: int | None = None  # of all episodes; None: every episode is an independent draw
     n_clusters_tested: int | None = None  # of those that it was tested on
+    notes: tuple[Caution, ...] = ()  # what says that episodes depend on each other, though nobody named their clusters
 
     @property
     def policy(self) -> Policy:
