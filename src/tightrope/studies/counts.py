@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,14 +22,30 @@ SEED = 20261116
 
 
 def counted(folder: Path, cell: str, trials: int, trial: Callable[[int], Mapping[str, float]]) -> dict[str, Array]:
-    """What every trial gave, by name, (trials,); a cell that is finished is read and not run again."""
-    path = folder / f"{cell.replace(' ', '-').replace(',', '')}-{trials}.json"
+    """What every trial gave, by name, (trials,); what is finished is read and not run again, also for fewer trials."""
+    name = cell.replace(" ", "-").replace(",", "")
+    path = folder / f"{name}-{trials}.json"
     if not path.exists():
-        with typer.progressbar(range(trials), label=cell, file=sys.stderr) as seeds:
+        first, known = _longest(folder, name, trials)
+        with typer.progressbar(range(first, trials), label=cell, file=sys.stderr) as seeds:
             rows = [trial(seed) for seed in seeds]
+        whole = {key: [*known.get(key, []), *(float(row[key]) for row in rows)] for key in rows[0]}
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps({name: [float(row[name]) for row in rows] for name in rows[0]}))
-    return {name: np.array(values) for name, values in json.loads(path.read_text(encoding="utf-8")).items()}
+        write_text(path, json.dumps(whole))
+    return {key: np.array(values) for key, values in json.loads(path.read_text(encoding="utf-8")).items()}
+
+
+def _longest(folder: Path, name: str, trials: int) -> tuple[int, dict[str, list[float]]]:
+    """The most trials of a cell that an earlier run finished, below so many, and what they gave."""
+    files = {
+        int(match[1]): path
+        for path in folder.glob(f"{name}-*.json")
+        if (match := re.fullmatch(rf"{re.escape(name)}-(\d+)\.json", path.name)) and int(match[1]) < trials
+    }
+    if not files:
+        return 0, {}
+    known: dict[str, list[float]] = json.loads(files[max(files)].read_text(encoding="utf-8"))
+    return max(files), known
 
 
 def counted_grid(
