@@ -10,6 +10,7 @@ import pytest
 from tightrope.domains import small
 from tightrope.evaluation.needed import Needed
 from tightrope.studies import by_patient, clustering, comparing, planning
+from tightrope.studies.counts import counted
 from tightrope.studies.pages.by_patient import WAYS
 from tightrope.studies.pages.by_patient import render as render_decisions
 from tightrope.studies.pages.comparing import render as render_counts
@@ -146,3 +147,18 @@ def test_without_the_patients_improving_confirms_what_it_saw_in_them():
     results = [by_patient.proposed("alike", 60, seed) for seed in (1, 3, 7, 28)]
     assert not any(one["by patient wrong"] or one["exact, by patient wrong"] for one in results)
     assert sum(one["ignoring patients wrong"] for one in results) == 4
+
+
+def test_a_cell_is_extended_and_what_was_counted_stays(tmp_path):
+    seeds = []
+
+    def trial(seed):
+        seeds.append(seed)
+        return {"wrong": seed % 3}
+
+    for trials in (4, 6, 6, 9):
+        cell = counted(tmp_path, "clinic-50", trials, trial)
+        assert cell["wrong"].tolist() == [seed % 3 for seed in range(trials)]
+    assert seeds == list(range(9))
+    counted(tmp_path, "clinic", 2, trial)  # another cell, whose name begins alike
+    assert seeds[9:] == [0, 1]

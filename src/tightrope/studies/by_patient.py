@@ -147,9 +147,13 @@ def main(
     results: Annotated[Path, typer.Option(help="Folder of raw results; a stopped run goes on.")] = Path(
         "build/by_patient"
     ),
+    most: Annotated[int | None, typer.Option(help="Data sets a cell, at most; more can be added later.")] = None,
 ) -> None:
     """Measure decisions by patient and without, and write their section of the page of decisions."""
-    cells = {part: counted_grid(results / part, names, trials, trial) for part, (trial, names, trials) in PARTS.items()}
+    cells = {
+        part: counted_grid(results / part, names, {n: min(count, most or count) for n, count in trials.items()}, trial)
+        for part, (trial, names, trials) in PARTS.items()
+    }
     write_section(out, TITLE, render(cells))
 
 
