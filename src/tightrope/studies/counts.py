@@ -22,25 +22,24 @@ SEED = 20261116
 
 
 def counted(folder: Path, cell: str, trials: int, trial: Callable[[int], Mapping[str, float]]) -> dict[str, Array]:
-    """What every trial gave, by name, (trials,); what is finished is read and not run again, also for fewer trials."""
+    """What every trial gave, by name, (trials,); what an earlier run finished is read and not run again."""
     name = cell.replace(" ", "-").replace(",", "")
-    path = folder / f"{name}-{trials}.json"
-    if not path.exists():
-        first, known = _longest(folder, name, trials)
+    first, known = _finished(folder, name)
+    if first < trials:
         with typer.progressbar(range(first, trials), label=cell, file=sys.stderr) as seeds:
             rows = [trial(seed) for seed in seeds]
-        whole = {key: [*known.get(key, []), *(float(row[key]) for row in rows)] for key in rows[0]}
+        known = {key: [*known.get(key, []), *(float(row[key]) for row in rows)] for key in rows[0]}
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(whole))
-    return {key: np.array(values) for key, values in json.loads(path.read_text(encoding="utf-8")).items()}
+        write_text(folder / f"{name}-{trials}.json", json.dumps(known))
+    return {key: np.array(values[:trials]) for key, values in known.items()}
 
 
-def _longest(folder: Path, name: str, trials: int) -> tuple[int, dict[str, list[float]]]:
-    """The most trials of a cell that an earlier run finished, below so many, and what they gave."""
+def _finished(folder: Path, name: str) -> tuple[int, dict[str, list[float]]]:
+    """The most trials of a cell that a run finished, and what they gave."""
     files = {
         int(match[1]): path
         for path in folder.glob(f"{name}-*.json")
-        if (match := re.fullmatch(rf"{re.escape(name)}-(\d+)\.json", path.name)) and int(match[1]) < trials
+        if (match := re.fullmatch(rf"{re.escape(name)}-(\d+)\.json", path.name))
     }
     if not files:
         return 0, {}
