@@ -39,6 +39,7 @@ from tightrope.models import has_tabular
 
 HOW = "Shared resamples: each bound gives up as many of its lowest replicates as all of them can afford together."
 WHOLE = " Clusters are drawn whole, and each counts once."
+WITHIN = " From each stratum as many are drawn as it holds."
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ def approximate(contenders: Sequence[Contender], baseline: Baseline, settings: S
         better=[bool(one) for one in surely_above(_table(gains), by_gain)],
         tops=[-float(band(_table([base.above(one)]), by_gain)[0]) for one in own],
         differences=_differences(own, by_pair),
-        how=HOW + (WHOLE if data.clusters is not None else ""),
+        how=HOW + (WHOLE if data.clusters is not None else "") + (WITHIN if data.strata is not None else ""),
     )
 
 
