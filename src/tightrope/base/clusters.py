@@ -109,7 +109,7 @@ class Clusters:
 
 
 def forgotten(data: TrajectoryDataset) -> tuple[Caution, ...]:
-    """What says that episodes depend on each other and nobody was told whose they are."""
+    """What says that episodes depend on each other beyond the clusters that were named."""
     return coded(data.notes, "group-column", "serial")
 
 

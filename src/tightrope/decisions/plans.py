@@ -53,7 +53,7 @@ class Plan(Record):
     verdict: Verdict | None  # what these logs say now
     bound: Bound | None  # what it was planned from
     n_clusters: int | None = None  # of the episodes in the logs; None: every episode is an independent draw
-    notes: tuple[Caution, ...] = ()  # what says that episodes depend on each other, though nobody named their clusters
+    notes: tuple[Caution, ...] = ()  # what says that episodes depend on each other beyond the clusters that were named
     steps: tuple[Step, ...] = ()  # at several numbers of episodes
     logging: tuple[Logging, ...] = ()  # at several shares of the candidate
     no_logging: str = ""  # why nothing is known of other logs

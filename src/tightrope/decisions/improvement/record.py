@@ -42,7 +42,7 @@ class Improvement(Record):
     seed: int = 0  # of the split and of the test
     n_clusters: int | None = None  # of all episodes; None: every episode is an independent draw
     n_clusters_tested: int | None = None  # of those that it was tested on
-    notes: tuple[Caution, ...] = ()  # what says that episodes depend on each other, though nobody named their clusters
+    notes: tuple[Caution, ...] = ()  # what says that episodes depend on each other beyond the clusters that were named
 
     @property
     def policy(self) -> Policy:
