@@ -311,19 +311,3 @@ def test_a_value_is_compared_with_the_lowest_that_is_possible(logs):
 def test_without_a_model_a_smaller_share_of_the_error_is_used():
     assert share(1000, "value", 1) == share(1000, "value", 3) == 1.0
     assert share(1000, "value", 1, model=False) == WITHOUT_MODEL.share
-
-
-@pytest.mark.parametrize("change", [{"clusters": np.arange(800) // 2}, {"strata": np.arange(800) % 2}])
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda data: tightrope.compare(data, {"new": BONUS.candidate}),
-        lambda data: tightrope.distribution(data, BONUS.candidate),
-        lambda data: tightrope.improve(data),
-        lambda data: tightrope.plan(data, BONUS.candidate, effect=0.1, better_than="behavior"),
-    ],
-    ids=["compare", "distribution", "improve", "plan"],
-)
-def test_logs_by_cluster_are_refused_by_whoever_counts_episodes(logs, change, call):
-    with pytest.raises(tightrope.TightropeError, match="takes every episode for an independent draw"):
-        call(replace(logs, **change))

@@ -221,7 +221,7 @@ def test_without_a_limit_of_the_step_ratio_it_is_importance_sampling():
         ({"horizon_declared": False}, "missing: horizon"),
         ({"behavior_log_probs": None}, "true probabilities"),
         ({"n_dropped": 1}, "must count all episodes"),
-        ({"clusters": np.arange(40) // 2}, "got logs with clusters"),
+        ({"clusters": np.arange(40) // 2}, "got 20 clusters, 40 episodes"),
     ],
 )
 def test_what_it_refuses(changes, words):

@@ -9,7 +9,10 @@ import pytest
 
 from tightrope.domains import small
 from tightrope.evaluation.needed import Needed
-from tightrope.studies import clustering, comparing, planning
+from tightrope.studies import by_patient, clustering, comparing, planning
+from tightrope.studies.counts import counted
+from tightrope.studies.pages.by_patient import WAYS
+from tightrope.studies.pages.by_patient import render as render_decisions
 from tightrope.studies.pages.comparing import render as render_counts
 from tightrope.studies.pages.planning import render as render_plans
 
@@ -105,3 +108,57 @@ def test_strata_are_compared_on_the_same_logs():
     assert (data.returns[data.strata == 0] == 0).all()
     text = clustering.render_sites({("clinic", 40): bounds})
     assert "| clinic | 40 | 2 | " in text
+
+
+def test_patients_differ_in_what_an_action_earns_and_policies_keep_their_values():
+    problem = small("bonus")
+    data = by_patient.responses(problem, 2000, np.random.default_rng(0))
+    assert data.clusters is not None
+    owner = np.repeat(data.clusters, data.lengths)
+    earned = {(c, a): set() for c in range(50) for a in range(2)}
+    for c, a, r in zip(owner, data.actions, data.rewards, strict=True):
+        if c < 50 and r:
+            earned[c, a].add(True)
+    assert 20 < sum(map(bool, earned.values())) < 80  # about half of patients and actions earn nothing, ever
+    whole = np.bincount(data.clusters, data.returns) / np.bincount(data.clusters)
+    error = whole.std() / np.sqrt(len(whole))
+    assert whole.mean() == pytest.approx(problem.behavior_value, abs=4 * error)
+    assert data.return_range == (0.0, 2 * problem.logs(1, rng=np.random.default_rng(0)).value_range[1])
+
+
+def test_the_true_tail_has_the_true_value_for_its_mean():
+    for name in ("walker", "decline"):
+        problem, values, heights = by_patient.truth(name)
+        assert np.diff(np.append(0.0, heights)) @ values == pytest.approx(problem.true_value, abs=1e-6)
+        assert heights[-1] == pytest.approx(1.0)
+
+
+def test_decisions_by_patient_are_counted_and_shown():
+    cells = {}
+    for part, (trial, names, _) in by_patient.PARTS.items():
+        rows = [trial(names[0], 30, seed) for seed in range(2)]
+        cells[part] = {(names[0], 30): {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}}
+    text = render_decisions(cells)
+    assert all(f"| {name} | 30 | 2 | {way} | " in text for name in ("clinic", "alike", "walker") for way in WAYS)
+
+
+def test_without_the_patients_improving_confirms_what_it_saw_in_them():
+    """Data sets without any better policy: by patient nothing is returned, and by episode something is."""
+    results = [by_patient.proposed("alike", 60, seed) for seed in (1, 3, 7, 28)]
+    assert not any(one["by patient wrong"] or one["exact, by patient wrong"] for one in results)
+    assert sum(one["ignoring patients wrong"] for one in results) == 4
+
+
+def test_a_cell_is_extended_and_what_was_counted_stays(tmp_path):
+    seeds = []
+
+    def trial(seed):
+        seeds.append(seed)
+        return {"wrong": seed % 3}
+
+    for trials in (4, 6, 5, 6, 9):
+        cell = counted(tmp_path, "clinic-50", trials, trial)
+        assert cell["wrong"].tolist() == [seed % 3 for seed in range(trials)]
+    assert seeds == list(range(9))
+    counted(tmp_path, "clinic", 2, trial)  # another cell, whose name begins alike
+    assert seeds[9:] == [0, 1]

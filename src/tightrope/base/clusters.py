@@ -8,6 +8,7 @@ the mean over episodes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,18 @@ import numpy.typing as npt
 
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError
+from tightrope.base.warnings import Caution, coded
 
 FEWEST = 10  # clusters of a stratum
 
 
-def refuse_clusters(data: TrajectoryDataset, what: str) -> None:
-    """Refuse logs whose episodes depend on each other where every episode is taken for an independent draw."""
-    if data.clusters is not None or data.strata is not None:
-        raise BoundError(
-            f"{what} takes every episode for an independent draw; got logs with clusters or strata. evaluate, "
-            "lower_bound and constrained go by them; here give one episode of each cluster, and no cluster or strata"
-        )
+def extent(data: TrajectoryDataset) -> str:
+    """How much was logged, in words: "12 clusters, 340 episodes"."""
+    episodes = f"{data.n_trajectories:,} episodes"
+    count = n_clusters(data)
+    if count is not None:
+        return f"{count:,} clusters, {episodes}"
+    return episodes if data.strata is None else f"strata, {episodes}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,24 @@ class Clusters:
         np.add.at(total, self.code, values)
         return total / self.sizes.reshape(-1, *[1] * (values.ndim - 1))
 
+    def check_two(self) -> None:
+        """Refuse what resampling cannot say anything about."""
+        if self.n < 2:
+            raise BoundError("a bootstrap of clusters needs at least two of them; the logs hold 1")
+
+    def check_alike(self) -> None:
+        """Refuse strata where independent draws of one kind are needed."""
+        if len(self.strata) > 1:
+            raise BoundError(
+                "an exact bound takes clusters that were all drawn alike; with strata, whose numbers of clusters are "
+                "fixed, use a bootstrap method (no strict), or leave strata out where they were not fixed beforehand"
+            )
+
+    def take(self, chosen: IntArray) -> Clusters:
+        """Some of them, in this order; their episodes come one cluster after the other, as ``episodes`` gives them."""
+        sizes = self.sizes[chosen]
+        return Clusters(np.repeat(np.arange(len(chosen)), sizes), sizes, np.array([len(chosen)]))
+
     def expanded(self, weights: Array) -> Array:
         """Weights of clusters (..., clusters) as weights of their episodes, (..., n)."""
         shares: Array = (weights / self.sizes)[..., self.code]
@@ -76,13 +96,28 @@ class Clusters:
 
     def episodes(self, clusters: IntArray) -> IntArray:
         """The episodes of these clusters, one cluster after the other."""
-        order = np.argsort(self.code, kind="stable")
-        ends = np.cumsum(self.sizes)
-        return np.concatenate(
-            [np.zeros(0, dtype=np.int64), *(order[ends[c] - self.sizes[c] : ends[c]] for c in clusters)]
-        )
+        sizes = self.sizes[clusters]
+        first = (np.cumsum(self.sizes) - self.sizes)[clusters]
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        result: IntArray = self._by_cluster[np.repeat(first, sizes) + within]
+        return result
+
+    @cached_property
+    def _by_cluster(self) -> IntArray:
+        """All episodes, one cluster after the other, (n,)."""
+        return np.argsort(self.code, kind="stable")
+
+
+def forgotten(data: TrajectoryDataset) -> tuple[Caution, ...]:
+    """What says that episodes depend on each other beyond the clusters that were named."""
+    return coded(data.notes, "group-column", "serial")
+
+
+def n_clusters(data: TrajectoryDataset) -> int | None:
+    """How many clusters the logs name; None where they name none."""
+    return None if data.clusters is None else len(np.unique(data.clusters))
 
 
 def n_independent(data: TrajectoryDataset) -> int:
     """How many independent draws the logs hold: episodes, or clusters of them."""
-    return data.n_trajectories if data.clusters is None else len(np.unique(data.clusters))
+    return n_clusters(data) or data.n_trajectories

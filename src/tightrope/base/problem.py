@@ -11,6 +11,7 @@ import numpy as np
 
 from tightrope.base.behavior import BehaviorModel, Fits
 from tightrope.base.checks import is_number
+from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.folder import STEP_BYTES
@@ -73,6 +74,11 @@ class Problem:
             self._kept[key] = make()
         kept: T = self._kept[key]
         return kept
+
+    @property
+    def clusters(self) -> Clusters | None:
+        """Whose episodes they are, where that was said."""
+        return self.once("clusters", lambda: Clusters.of(self.dataset))
 
     @cached_property
     def coded(self) -> Problem:

@@ -18,6 +18,7 @@ from tightrope.cli.options import (
     QUESTION,
     BehaviorOption,
     BehaviorPolicy,
+    Cluster,
     ColumnOption,
     Confidence,
     Discount,
@@ -32,6 +33,7 @@ from tightrope.cli.options import (
     ReturnRange,
     RewardRange,
     SeedOption,
+    Strata,
     Title,
 )
 from tightrope.cli.policies import named_policy
@@ -73,6 +75,8 @@ def compare(
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
+    cluster: Cluster = None,
+    strata: Strata = None,
     n_resamples: Annotated[
         int | None,
         typer.Option(help="Bootstrap replicates. Default: 10,000, or more for many.", rich_help_panel=METHODS),
@@ -97,7 +101,10 @@ def compare(
         from tightrope.adapters import load_object
 
         check_report(report, title=title)
-        words = (discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy)
+        words = (
+            discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy, cluster,
+            strata,
+        )  # fmt: skip
         source = kept(logs, column)
         dataset = load(source, None, *words)
         say(f"read: {'; '.join(dataset.reading)}", err=True)

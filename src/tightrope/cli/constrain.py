@@ -10,6 +10,7 @@ from tightrope.cli.options import (
     LOGS,
     OUTPUT,
     QUESTION,
+    Cluster,
     ColumnOption,
     Confidence,
     Deterministic,
@@ -26,6 +27,7 @@ from tightrope.cli.options import (
     Resamples,
     SeedOption,
     Sigma,
+    Strata,
 )
 from tightrope.cli.policies import form, named_policy
 from tightrope.cli.reading import kept, load
@@ -65,6 +67,8 @@ def constrain(
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
+    cluster: Cluster = None,
+    strata: Strata = None,
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     exit_code: Annotated[
@@ -84,7 +88,7 @@ def constrain(
             name: (
                 load(
                     source, policy, discount, horizon, ranges.get(name), None, incomplete,
-                    [*(column or []), f"reward={name}"], one_step,
+                    [*(column or []), f"reward={name}"], one_step, None, cluster, strata,
                 ),
                 text,
             )

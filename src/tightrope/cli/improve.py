@@ -11,6 +11,7 @@ from tightrope.cli.options import (
     OUTPUT,
     QUESTION,
     BehaviorPolicy,
+    Cluster,
     ColumnOption,
     Confidence,
     Discount,
@@ -23,6 +24,7 @@ from tightrope.cli.options import (
     ReturnRange,
     RewardRange,
     SeedOption,
+    Strata,
 )
 from tightrope.cli.reading import load
 from tightrope.cli.shared import NO_ANSWER, errors, progress_bar
@@ -51,6 +53,8 @@ def improve(
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
+    cluster: Cluster = None,
+    strata: Strata = None,
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     json: Json = False,
@@ -63,8 +67,9 @@ def improve(
         check_target(out)
         wanted = _baseline(baseline)
         dataset = load(
-            logs, None, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy
-        )
+            logs, None, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy,
+            cluster, strata,
+        )  # fmt: skip
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         with progress_bar("testing") as progress:
             result = tightrope.improve(
@@ -100,7 +105,15 @@ def _show(result: Improvement, out: Path, json: bool) -> None:
         return
     say(result.why)
     parts = f"{result.n_proposed} episodes proposed it, {result.n_tested} others tested it, once"
+    if result.n_clusters is not None and result.n_clusters_tested is not None:
+        first = result.n_clusters - result.n_clusters_tested
+        parts = (
+            f"{first} clusters, {result.n_proposed} episodes, proposed it; {result.n_clusters_tested} others, "
+            f"{result.n_tested} episodes, tested it, once"
+        )
     say(f"Tested: {result.recipe} ({parts}).")
     if result.bound is not None:
         say(str(result.bound))
+    for note in result.notes:
+        say(f"! {note}")
     say(f"Written to {out}: give it to evaluate as --policy {out}." if result.success else "Nothing was written.")

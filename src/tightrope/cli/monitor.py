@@ -85,6 +85,10 @@ def monitor(
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Refused: a monitor takes one episode for each patient, site or day.", rich_help_panel=LOGS),
+    ] = None,
     skip_known: Annotated[
         bool,
         typer.Option(
@@ -121,7 +125,7 @@ def monitor(
             for source in logs or ():
                 dataset = _batch(
                     watch, source, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step,
-                    behavior_policy,
+                    behavior_policy, cluster,
                 )  # fmt: skip
                 if watch.terms is None:
                     say(f"read: {'; '.join(dataset.reading)}", err=True)

@@ -13,6 +13,7 @@ from tightrope.cli.options import (
     QUESTION,
     BehaviorOption,
     BehaviorPolicy,
+    Cluster,
     ColumnOption,
     Confidence,
     Deterministic,
@@ -34,6 +35,7 @@ from tightrope.cli.options import (
     RewardRange,
     SeedOption,
     Sigma,
+    Strata,
     Title,
 )
 from tightrope.cli.policies import form, named_policy, policy_sha256
@@ -85,6 +87,8 @@ def plan(
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
+    cluster: Cluster = None,
+    strata: Strata = None,
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     jobs: Jobs = None,
@@ -101,8 +105,9 @@ def plan(
         check_report(report, title=title)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         dataset = load(
-            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy
-        )
+            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy,
+            cluster, strata,
+        )  # fmt: skip
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         with progress_bar("resampling") as progress:
             result = tightrope.plan(

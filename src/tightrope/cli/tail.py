@@ -11,6 +11,7 @@ from tightrope.cli.checks import check_drawing
 from tightrope.cli.options import (
     OUTPUT,
     QUESTION,
+    Cluster,
     ColumnOption,
     Confidence,
     Deterministic,
@@ -29,6 +30,7 @@ from tightrope.cli.options import (
     RewardRange,
     SeedOption,
     Sigma,
+    Strata,
 )
 from tightrope.cli.policies import form, named_policy
 from tightrope.cli.reading import load
@@ -72,6 +74,8 @@ def tail(
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
+    cluster: Cluster = None,
+    strata: Strata = None,
     n_resamples: Resamples = 2000,
     seed: SeedOption = 0,
     picture: Annotated[
@@ -86,7 +90,10 @@ def tail(
 
         check_drawing("--picture", picture)
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
-        dataset = load(logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step)
+        dataset = load(
+            logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, None, cluster,
+            strata,
+        )  # fmt: skip
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         alone = not (level or cvar or quantile)
         with progress_bar("resampling") as progress:

@@ -1,4 +1,12 @@
-"""Bounds on all candidates from shared resamples: they hold together, and differences are paired."""
+"""Bounds on all candidates from shared resamples: they hold together, and differences are paired.
+
+Where episodes come in clusters, every statistic is a function of cluster weights (``by_cluster``), the baseline's mean
+return too, and one row of weights draws clusters (within strata, so many from each). Clusters are independent draws,
+and every candidate has one row of columns for each, so the replicates of all candidates, of their gains and of their
+differences have the joint distribution that the estimates have as the number of clusters grows; the band of
+``family.band`` asks for no more. How many clusters there are, not how many episodes, decides which share of the error
+rate is used.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tightrope.base.behavior import BehaviorModel
+from tightrope.base.clusters import Clusters, n_independent
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound
@@ -18,14 +27,18 @@ from tightrope.decisions.contenders import Baseline, Contender
 from tightrope.decisions.family import band, surely_above
 from tightrope.decisions.findings import Findings, Pair, gain_range
 from tightrope.estimators import Anchor, Estimator
+from tightrope.estimators.clustered import by_cluster
 from tightrope.evaluation.recommend import OF_FEW, WITHOUT_MODEL, sees_states
 from tightrope.evaluation.sentences import FEWEST
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import scheme
 from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic, standard_error
+from tightrope.functional.strata import within_strata
 
 HOW = "Shared resamples: each bound gives up as many of its lowest replicates as all of them can afford together."
+WHOLE = " Clusters are drawn whole, and each counts once."
+WITHIN = " From each stratum as many are drawn as it holds."
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +47,7 @@ class End:
 
     replicates: Array  # (B,)
     estimate: float
-    influence: Array  # (n,)
+    influence: Array  # (n,), of episodes or of clusters
 
     def less(self, other: End, shown: float) -> End:
         """The difference, on the same resamples; ``shown`` is the other's estimate as it is shown."""
@@ -79,7 +92,7 @@ def approximate(contenders: Sequence[Contender], baseline: Baseline, settings: S
     about: About = "value" if baseline.number is not None else "gain"
     model = all(sees_states(one.problem) for one in contenders)
     by_value, by_gain, by_pair = (
-        (1 - settings.confidence) * share(data.n_trajectories, key, len(own), model=model)
+        (1 - settings.confidence) * share(n_independent(data), key, len(own), model=model)
         for key in ("value", about, "gain")
     )
     behavior = contenders[0].problem.behavior
@@ -87,12 +100,12 @@ def approximate(contenders: Sequence[Contender], baseline: Baseline, settings: S
     gains = [one.above(base) for one in own]
     floor, least = (data.value_range or (-np.inf,))[0], gain_range(data, baseline)[0]
     return Findings(
-        values=_bounds(own, lows, "value", by_value, floor, settings, behavior),
-        gains=_bounds(own, gains, "gain", by_gain, least, settings, behavior),
+        values=_bounds(own, lows, "value", by_value, floor, settings, behavior, data.n_trajectories),
+        gains=_bounds(own, gains, "gain", by_gain, least, settings, behavior, data.n_trajectories),
         better=[bool(one) for one in surely_above(_table(gains), by_gain)],
         tops=[-float(band(_table([base.above(one)]), by_gain)[0]) for one in own],
         differences=_differences(own, by_pair),
-        how=HOW,
+        how=HOW + (WHOLE if data.clusters is not None else "") + (WITHIN if data.strata is not None else ""),
     )
 
 
@@ -108,6 +121,7 @@ def _bounds(
     least: float,
     settings: Settings,
     behavior: BehaviorModel | None,
+    n: int,
 ) -> list[Bound]:
     """Lower bounds that hold together; what is declared is known as it is."""
     together = band(_table(ends), delta)
@@ -121,7 +135,7 @@ def _bounds(
             method="simultaneous percentile",
             guarantee="approximate",
             standard_error=standard_error(end.influence),
-            n_trajectories=len(end.influence),
+            n_trajectories=n,
             n_resamples=settings.n_resamples,
             n_undefined=int(np.isnan(end.replicates).sum()),
             seed=settings.seed,
@@ -148,17 +162,21 @@ def _resampled(
     """Both ends of every candidate and of the baseline, on the same resamples."""
     statistics: list[FittedStatistic] = []
     names = []
+    clusters = contenders[0].problem.clusters
+    if clusters is not None:
+        clusters.check_two()
     for one in [*contenders, *([baseline.policy] if baseline.policy else [])]:
-        estimator, both = one.first(partial(_statistics, one.problem))
+        estimator, both = one.first(partial(_statistics, one.problem, clusters))
         statistics += both
         names.append(estimator.name)
     if baseline.policy is None:
         number = baseline.number
         names.append("")
-        statistics += 2 * [_mean(data.returns if number is None else np.full(data.n_trajectories, number))]
+        mean = _mean(data.returns if number is None else np.full(data.n_trajectories, number))
+        statistics += 2 * [by_cluster(mean, clusters)]
     drawn = replicate(
         statistics,
-        scheme(settings.resampling),
+        within_strata(scheme(settings.resampling), clusters),
         n_resamples=settings.n_resamples,
         seed=settings.seed,
         progress=settings.progress,
@@ -171,11 +189,13 @@ def _resampled(
     return [Ends(low, high, name) for low, high, name in zip(ends[::2], ends[1::2], names, strict=True)]
 
 
-def _statistics(problem: Problem, estimator: Estimator) -> tuple[FittedStatistic, FittedStatistic]:
+def _statistics(
+    problem: Problem, clusters: Clusters | None, estimator: Estimator
+) -> tuple[FittedStatistic, FittedStatistic]:
     """The estimator counted from the floor and, where there is one, from the ceiling."""
     _, high = problem.dataset.value_range or (-np.inf, np.inf)
     ends: tuple[Anchor, Anchor] = ("low", "high" if np.isfinite(high) else "low")
-    first, second = (estimator.anchored(end)(problem) for end in ends)
+    first, second = (by_cluster(estimator.anchored(end)(problem), clusters) for end in ends)
     return first, second
 
 

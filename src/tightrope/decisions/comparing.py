@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tightrope.base.blas import one_blas_thread
-from tightrope.base.clusters import refuse_clusters
+from tightrope.base.clusters import forgotten, n_clusters, n_independent
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import failing
 from tightrope.base.names import suggests_keywords
@@ -55,7 +55,8 @@ def compare(
     - ``confidence``: that all of one kind hold together.
     - ``n_resamples``: bootstrap replicates; None: 10,000, or as many as the number of candidates needs.
 
-    The other keywords are those of ``lower_bound``.
+    The other keywords are those of ``lower_bound``. Where the logs say whose episodes they are (``read(cluster=...)``),
+    resamples draw clusters whole, and exact bounds take one value for each.
 
     >>> import numpy as np, tightrope
     >>> from tightrope.domains import small
@@ -68,13 +69,12 @@ def compare(
         confidence, RESAMPLES if n_resamples is None else n_resamples, seed, behavior=behavior, progress=progress,
         n_jobs=n_jobs,
     )  # fmt: skip
-    refuse_clusters(dataset, "compare")
     with failing():
         source = Source(dataset, behavior, max_step_ratio, strict)
         contenders, known = candidates(source, policies, baseline)
         judged = [one for one in contenders if not one.why]
         if n_resamples is None:
-            wanted = enough(len(judged), dataset.n_trajectories, settings)
+            wanted = enough(len(judged), n_independent(dataset), settings)
             settings = replace(settings, n_resamples=max(RESAMPLES, wanted))
         findings = (exact if strict else approximate)(judged, known, settings) if judged else None
     return _assembled(contenders, judged, known, findings, settings, strict)
@@ -103,6 +103,8 @@ def _assembled(
         guarantee="exact" if strict else "approximate",
         how=findings.how if findings else "",
         n_trajectories=contenders[0].problem.dataset.n_trajectories,
+        n_clusters=n_clusters(contenders[0].problem.dataset),
+        notes=forgotten(contenders[0].problem.dataset),
         settings=settings.shown(contenders[0].problem.behavior),
         provenance=provenance(),
     )

@@ -51,6 +51,8 @@ class Comparison(Record):
     guarantee: Guarantee  # "exact" or "approximate"
     how: str  # how the bounds were made to hold together
     n_trajectories: int  # episodes in the logs
+    n_clusters: int | None = None  # of those episodes; None: every episode is an independent draw
+    notes: tuple[Caution, ...] = ()  # what says that episodes depend on each other beyond the clusters that were named
     settings: dict[str, Any] = field(default_factory=dict)  # confidence, replicates, seed and the like
     provenance: Provenance | None = field(default=None, compare=False)  # where it comes from
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import check_size, is_number
-from tightrope.base.clusters import refuse_clusters
+from tightrope.base.clusters import n_clusters
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError, failing
 from tightrope.base.names import suggests_keywords
@@ -54,6 +54,9 @@ def distribution(
 ) -> Distribution:
     """The distribution of the candidate's return, not only its mean: how low can it fall, and how often?
 
+    Where the logs say whose episodes they are (``read(cluster=...)``), it is that of a random episode of a random
+    cluster; exact bounds take one value for each cluster, and resamples draw clusters whole.
+
     - ``dataset``: the logs, from ``read``, with behaviour probabilities.
     - ``policy``: the candidate; None uses the ``eval_prob`` column of the logs.
     - ``levels``: returns, fixed before anybody looked at the logs; each gets bounds of its own on the probability to
@@ -78,7 +81,6 @@ def distribution(
     settings = Settings(confidence=confidence, n_resamples=n_resamples, seed=seed)
     _check_asked(levels, quantiles, shares, points)
     with failing():
-        refuse_clusters(dataset, "a distribution")
         problem = Problem(dataset, policy)
         check_size("reward", dataset.rewards, dataset.where)
         outcomes = Outcomes.of(problem, exact=strict)
@@ -93,9 +95,10 @@ def distribution(
             confidence=settings.confidence,
             guarantee="exact" if strict else "approximate",
             value_range=(outcomes.low, outcomes.high),
-            n_trajectories=len(outcomes),
+            n_trajectories=dataset.n_trajectories,
             n_resamples=None if strict else settings.n_resamples,
             seed=settings.seed,
+            n_clusters=n_clusters(dataset),
             warnings=(*dataset.notes, *(coded(warnings, "mean-ratio") if strict else warnings)),
         )
         if strict:
@@ -146,7 +149,8 @@ def _by_bootstrap(
         thin |= {"band": rarest} if points else {}
     else:
         shape = _resampled_band(shape, bounds)
-    warnings = tuple(_thin(kind, effective) for kind, effective in thin.items())
+    unit = "episodes" if shape.n_clusters is None else "clusters"
+    warnings = tuple(_thin(kind, effective, unit) for kind, effective in thin.items())
     return replace(shape, tails=tuple(tails), warnings=(*shape.warnings, *warnings))
 
 
@@ -175,14 +179,14 @@ def _exact_band(shape: Distribution, outcomes: Outcomes | None, points: int) -> 
         return shape
 
 
-def _thin(kind: str, effective: float) -> Caution:
+def _thin(kind: str, effective: float, unit: str) -> Caution:
     where = {
         "below": "the tail below a level",
         "quantile": "the tail beyond a quantile",
         "cvar": "the tail of the lowest returns",
         "band": "an end of the band",
     }[kind]
-    text = f"{where} holds fewer than {ENOUGH[kind]:g} effective episodes ({effective:.2g}): exact bounds stand in"
+    text = f"{where} holds fewer than {ENOUGH[kind]:g} effective {unit} ({effective:.2g}): exact bounds stand in"
     return caution("thin-tail", text, effective=effective)
 
 

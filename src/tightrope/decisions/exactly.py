@@ -4,6 +4,12 @@ Each of k bounds gets δ/k, so all of them hold together with probability 1 − 
 however they depend on each other; the bound of whichever is chosen is one of them. "Better than the baseline" is
 decided by the wealth of each bound's own game against a gain of zero, an e-value, by closed testing (``closed``): that
 settles whatever the bounds settle, and more.
+
+Where episodes come in clusters, the value of a cluster is the mean of its episodes' values, whatever its size: of X for
+a candidate, of X − return for a gain, of X + Y for the difference of two (``DifferenceValues``). Each lies above the
+same floor or tether as its episodes' values do, and clusters are independent; what the models, tethers and bets of a
+cluster rest on are earlier clusters, never episodes of its own. So each cluster's value has, given the earlier ones,
+the mean that is bounded, and every bound and e-value above holds with clusters in the place of episodes.
 """
 
 from __future__ import annotations
@@ -25,6 +31,7 @@ from tightrope.decisions.family import closed
 from tightrope.decisions.findings import Findings, Pair, gain_range
 from tightrope.estimators import Anchor, Estimator
 from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
+from tightrope.estimators.clustered import sequence_by_cluster, values_by_cluster
 from tightrope.estimators.gain import gain
 from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.work import check_exact
@@ -45,12 +52,15 @@ class Sample(NamedTuple):
 
 def exact(contenders: Sequence[Contender], baseline: Baseline, settings: Settings) -> Findings:
     """What can be proven of all candidates together."""
-    data, count = contenders[0].problem.dataset, len(contenders)
+    data, count, clusters = contenders[0].problem.dataset, len(contenders), contenders[0].problem.clusters
+    if clusters is not None:
+        clusters.check_alike()
+    n = data.n_trajectories
     delta, zero = 1 - settings.confidence, baseline.number or 0.0
     lows, samples = ([make(one) for one in contenders] for make in (_low, partial(_gain, baseline)))
     floor, least = (data.value_range or (-np.inf,))[0], gain_range(data, baseline)[0]
-    values = [_bound(sample, "value", 0.0, floor, delta / count, settings) for sample in lows]
-    gains = [_bound(sample, "gain", zero, least, delta / count, settings) for sample in samples]
+    values = [_bound(sample, "value", 0.0, floor, delta / count, settings, n) for sample in lows]
+    gains = [_bound(sample, "gain", zero, least, delta / count, settings, n) for sample in samples]
     evidence = np.array([_evidence(sample, zero, delta / count, settings) for sample in samples])
     return Findings(
         values=values,
@@ -67,9 +77,9 @@ def _values(anchor: Anchor, problem: Problem, estimator: Estimator) -> Sequentia
     anchored = estimator.anchored(anchor)
     check_exact(problem, anchored, BET)
     if isinstance(anchored, SequentialEstimator):
-        return anchored.sequential_values(problem)
+        return sequence_by_cluster(anchored.sequential_values(problem), problem.clusters)
     assert isinstance(anchored, IndependentEstimator)
-    return anchored.trajectory_values(problem, max_ratio=None)
+    return values_by_cluster(anchored.trajectory_values(problem, max_ratio=None), problem.clusters)
 
 
 def _low(one: Contender) -> Sample:
@@ -97,7 +107,7 @@ def _lower(values: SequentialValues, delta: float, settings: Settings) -> float:
     return float(values.origin + values.sign * max(0.0, BET.lower(values, delta=delta, seed=settings.seed)))
 
 
-def _bound(sample: Sample, about: About, zero: float, least: float, delta: float, settings: Settings) -> Bound:
+def _bound(sample: Sample, about: About, zero: float, least: float, delta: float, settings: Settings, n: int) -> Bound:
     """A lower bound on the value, or on what it exceeds ``zero`` by; what is declared is known as it is."""
     values = sample.values
     return Bound(
@@ -109,7 +119,7 @@ def _bound(sample: Sample, about: About, zero: float, least: float, delta: float
         method=f"betting at {1 - delta:.4g}",
         guarantee="exact",
         standard_error=standard_error(values.values - values.values.mean()),
-        n_trajectories=len(values.values),
+        n_trajectories=n,
         seed=settings.seed,
         about=about,
     )

@@ -3,6 +3,11 @@
 After Thomas, Theocharous and Ghavamzadeh (2015), "High confidence policy improvement". Whatever the first part says,
 the policy that it proposes is fixed before the second part is looked at; the second part is independent of it, so one
 bound at level 1 − δ on that policy's gain is wrong with probability at most δ, and so is a policy that is returned.
+
+Where episodes come in clusters (a patient's), the parts are of whole clusters. With episodes of one patient on both
+sides the second part would not be independent of the first: whatever the first part learned by chance about that
+patient is confirmed by the second. Clusters are independent of each other, so parts of whole clusters are; the test
+then is a bound by cluster, as ``evaluate`` computes it.
 """
 
 from __future__ import annotations
@@ -15,8 +20,8 @@ import numpy as np
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import check_size, is_number
-from tightrope.base.clusters import refuse_clusters
-from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.clusters import Clusters, extent, forgotten, n_clusters, n_independent
+from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError, failing
 from tightrope.base.names import suggests_keywords
 from tightrope.base.policy import Policy
@@ -31,8 +36,8 @@ from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Progress
 from tightrope.functional.resampling import Seed
 
-PROPOSING = 0.4  # share of the episodes that a policy is proposed on
-FEWEST = 20  # episodes
+PROPOSING = 0.4  # share of the episodes, or clusters of them, that a policy is proposed on
+FEWEST = 20  # episodes, or clusters of them
 
 Baseline = float | Literal["behavior"]
 
@@ -54,7 +59,8 @@ def improve(
     Candidates lie between the behaviour policy and what a tabular model of the logs thinks is best. One part of the
     episodes, drawn at random, says which of them promises the highest lower bound; that one alone is then tested, once,
     on the other part. A policy that fails its test is not returned, and nothing else is tried: a second test on the
-    same episodes would not be one.
+    same episodes would not be one. Where the logs say whose episodes they are (``read(cluster=...)``), all of a cluster
+    lie in one part, and the test goes by clusters.
 
     - ``dataset``: the logs, from ``read``: states and actions that are whole numbers or text, and probabilities.
     - ``baseline``: "behavior", or a number that the policy's value must exceed.
@@ -83,13 +89,12 @@ def improve(
             )
         if coded.known:  # the tethered test needs it
             dataset = replace(dataset, behavior=policy_of(named(coded, coded.behavior)))
-        order = np.random.default_rng([settings.seed, dataset.n_trajectories]).permutation(dataset.n_trajectories)
-        first = round(PROPOSING * len(order))
-        proposing, testing = np.sort(order[:first]), np.sort(order[first:])
-        table, scores = propose(coded.take(proposing), baseline, settings, len(testing), strict=strict)
+        proposing, testing = parts(dataset, settings.seed)
+        test = dataset.take(testing)
+        table, scores = propose(coded.take(proposing), baseline, settings, n_independent(test), strict=strict)
         best = max(scores, key=lambda recipe: scores[recipe])
         rows = named(coded, table)
-        bound = tested(dataset.take(testing), policy_of(rows), baseline, settings, strict=strict)
+        bound = tested(test, policy_of(rows), baseline, settings, strict=strict)
     success = passes(bound, baseline)
     return Improvement(
         success=success,
@@ -102,15 +107,34 @@ def improve(
         promises=tuple((str(recipe), score) for recipe, score in scores.items()),
         rows=rows if success else (),
         seed=settings.seed,
+        n_clusters=n_clusters(dataset),
+        n_clusters_tested=n_clusters(test),
+        notes=forgotten(dataset),
     )
+
+
+def parts(data: TrajectoryDataset, seed: int) -> tuple[IntArray, IntArray]:
+    """The episodes that propose and those that test, drawn at random; all of a cluster are on one side."""
+    names, whose = np.unique(
+        np.arange(data.n_trajectories) if data.clusters is None else data.clusters, return_inverse=True
+    )
+    order = np.random.default_rng([seed, len(names)]).permutation(len(names))
+    proposes = np.isin(whose, order[: round(PROPOSING * len(names))])
+    return np.flatnonzero(proposes), np.flatnonzero(~proposes)
 
 
 def propose(
     train: Coded, baseline: Baseline, settings: Settings, n_test: int, *, strict: bool
 ) -> tuple[Array, dict[Recipe, float]]:
-    """The policy that promises most, (S, A), and what every recipe promises for a test on so many episodes."""
-    n, delta = train.dataset.n_trajectories, 1 - settings.confidence
+    """The policy that promises most, (S, A), and what every recipe promises for a test on so many episodes or clusters.
+
+    Folds are of whole clusters too, and what a recipe promises is made of their means, as its test will be.
+    """
+    clusters, n = Clusters.of(train.dataset), n_independent(train.dataset)
+    delta = 1 - settings.confidence
     folds = np.array_split(np.random.default_rng([settings.seed, n, 1]).permutation(n), FOLDS)
+    if clusters is not None:
+        folds = [clusters.episodes(fold) for fold in folds]
     width = np.sqrt(2 * np.log(1 / delta)) if strict else -NormalDist().inv_cdf(delta)  # exact bounds are wider
 
     def reference(held: Coded) -> Array:
@@ -144,13 +168,18 @@ def _check(dataset: TrajectoryDataset, baseline: Baseline) -> None:
     check_dataset(dataset)
     if baseline != "behavior" and not is_number(baseline):
         raise BoundError(f'baseline must be "behavior" or a finite number; got {baseline!r}')
-    if dataset.n_trajectories < FEWEST:
+    if n_independent(dataset) < FEWEST:
+        kind = "episodes" if dataset.clusters is None else "clusters"
         raise DataError(
-            f"the logs must hold at least {FEWEST} episodes, because one part proposes and the other tests; they hold "
-            f"{dataset.n_trajectories}"
+            f"the logs must hold at least {FEWEST} {kind}, because one part proposes and the other tests; they hold "
+            f"{dataset.n_trajectories if dataset.clusters is None else extent(dataset)}"
         )
     check_size("reward", dataset.rewards, dataset.where)
-    refuse_clusters(dataset, "improve")
+    if dataset.strata is not None:
+        raise BoundError(
+            "improve splits the logs at random, which does not keep the numbers that strata fix; got logs with strata. "
+            "Leave strata out: the test then counts as chance what differs between them, and is only more careful"
+        )
 
 
 def _why(bound: Bound | None, baseline: Baseline, success: bool) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tightrope.base.clusters import refuse_clusters
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError
 from tightrope.base.policy import MixturePolicy
@@ -105,7 +104,8 @@ def loggings(
     problem: Problem, view: Prospect, about: About, chance: float, risk: float | None, settings: Settings
 ) -> tuple[Logging, ...]:
     """New logs at several shares of the candidate; refuses where tethered values cannot be had."""
-    refuse_clusters(problem.dataset, "a mixture of policies")
+    if problem.clusters is not None:  # a cluster counts by the product of its episodes' weights, which few logs bear
+        raise BoundError("how much clusters would differ from each other in the logs of a mixture, these cannot tell")
     if problem.behavior is not None:
         raise BoundError("the behaviour probabilities are estimated, so nothing is known of other policies' logs")
     mixtures = [Mixture(problem, share) for share in SHARES]

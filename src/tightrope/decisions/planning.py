@@ -11,7 +11,7 @@ import numpy as np
 from tightrope.api import evaluate, problem_of
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import is_number
-from tightrope.base.clusters import refuse_clusters
+from tightrope.base.clusters import forgotten, n_clusters
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError, failing
 from tightrope.base.names import must_be_one_of, suggests_keywords
@@ -22,12 +22,14 @@ from tightrope.decisions.plans import Step
 from tightrope.decisions.shown import Plan
 from tightrope.decisions.words import plan_words
 from tightrope.estimators import estimator as find_estimator
+from tightrope.estimators.clustered import by_cluster
 from tightrope.estimators.gain import gain
 from tightrope.evaluation.needed import CHANCE, LEVEL, Needed, Prospect, prospect
 from tightrope.evaluation.provenance import provenance
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Progress
-from tightrope.functional.resampling import Seed, draw_weights
+from tightrope.functional.resampling import Multinomial, Seed, draw_weights
+from tightrope.functional.strata import within_strata
 
 TIMES = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0)  # as many episodes as now
 SPREADS = 1000  # resamples that show how well the spread of the values is known
@@ -119,7 +121,8 @@ def _planned(
     view = None if bound is None else _view(bound, threshold, effect)
     empty = Plan(
         kind="broken", headline="", text="", episodes=math.inf, least=math.inf, most=math.inf, chance=chance,
-        n_trajectories=problem.dataset.n_trajectories, about=about, threshold=threshold, effect=effect,
+        n_trajectories=problem.dataset.n_trajectories, n_clusters=n_clusters(problem.dataset), about=about,
+        notes=forgotten(problem.dataset), threshold=threshold, effect=effect,
         verdict=result.verdict, bound=bound if view is not None else None,
         settings=settings.shown(problem.behavior), provenance=provenance(),
     )  # fmt: skip
@@ -143,11 +146,16 @@ def _view(bound: Bound, threshold: float, effect: float | None) -> Prospect | No
 
 
 def by_effect(view: Prospect, chance: float, bound: Bound, problem: Problem) -> Needed:
-    """The number for a declared distance: only the spread of the values is uncertain, and resampling shows how much."""
-    refuse_clusters(problem.dataset, "a plan for a declared effect")
+    """The number for a declared distance: only the spread of the values is uncertain, and resampling shows how much.
+
+    With clusters the spread is that of clusters, of which each counts once, and clusters are resampled: the number is
+    of episodes in clusters of the sizes that these have.
+    """
+    clusters = problem.clusters
     estimator = find_estimator(bound.estimator.partition("+")[0]).anchored("low")
-    influence = (gain(estimator) if bound.about == "gain" else estimator)(problem).influence()
-    weights = draw_weights(len(influence), SPREADS, seed=0)
+    statistic = (gain(estimator) if bound.about == "gain" else estimator)(problem)
+    influence = by_cluster(statistic, clusters).influence()
+    weights = draw_weights(len(influence), SPREADS, seed=0, resampling=within_strata(Multinomial(), clusters))
     share = weights / weights.sum(axis=1, keepdims=True)
     spreads = share @ np.square(influence) - np.square(share @ influence)
     ends = np.quantile(spreads, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) / np.square(influence).mean()

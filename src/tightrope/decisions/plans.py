@@ -9,6 +9,7 @@ from tightrope.base.beside import Provenance
 from tightrope.base.errors import visible
 from tightrope.base.plain import Record
 from tightrope.base.records import About, Bound, Verdict
+from tightrope.base.warnings import Caution
 
 PlanKind = Literal["settled", "yes", "no", "broken"]
 
@@ -41,7 +42,7 @@ class Plan(Record):
     kind: PlanKind  # "yes", "no": the answer planned for; "settled": these logs have it; "broken": they say nothing
     headline: str  # in one line
     text: str  # what it rests on
-    episodes: float  # in all, that settle it with the chance below; infinite: no number would
+    episodes: float  # in all, in clusters as large as these, that settle it with the chance below; infinite: none would
     least: float  # the range of that number
     most: float  # infinite where the candidate may be at the threshold
     chance: float  # of the answer at that number
@@ -51,12 +52,18 @@ class Plan(Record):
     effect: float | None  # the distance that was planned for; None: the one that these logs show
     verdict: Verdict | None  # what these logs say now
     bound: Bound | None  # what it was planned from
+    n_clusters: int | None = None  # of the episodes in the logs; None: every episode is an independent draw
+    notes: tuple[Caution, ...] = ()  # what says that episodes depend on each other beyond the clusters that were named
     steps: tuple[Step, ...] = ()  # at several numbers of episodes
     logging: tuple[Logging, ...] = ()  # at several shares of the candidate
     no_logging: str = ""  # why nothing is known of other logs
     risk: float | None = None  # the largest allowed loss of an episode
     settings: dict[str, Any] = field(default_factory=dict)  # confidence, replicates, seed and the like
     provenance: Provenance | None = field(default=None, compare=False)  # where it comes from
+
+    def clusters(self, episodes: float) -> float | None:
+        """How many clusters as large as these hold so many episodes; None without clusters."""
+        return None if self.n_clusters is None else episodes * self.n_clusters / self.n_trajectories
 
     @property
     def soonest(self) -> Logging | None:

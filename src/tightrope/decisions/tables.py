@@ -49,13 +49,13 @@ def comparison_table(result: Comparison) -> Group:
 
 
 def cautions(result: Comparison) -> list[str]:
-    """What the importance ratios say, once for each kind, with the candidates that it is said of."""
+    """What the importance ratios say, once for each kind, with its candidates; then what the logs themselves say."""
     kinds: dict[str, tuple[list[str], Caution]] = {}
     for one in result.standings:
         for caution in one.warnings:
             names, _ = kinds.setdefault(caution.code, ([], caution))
             names.append(one.name)
-    return [f"{', '.join(names)}: {caution}" for names, caution in kinds.values()]
+    return [*(f"{', '.join(names)}: {caution}" for names, caution in kinds.values()), *map(str, result.notes)]
 
 
 def step_rows(plan: Plan) -> list[list[str]]:
@@ -63,6 +63,7 @@ def step_rows(plan: Plan) -> list[list[str]]:
     return [
         [
             "▶" if round(plan.episodes if plan.episodes < math.inf else 0) == step.episodes else "",
+            *([] if (count := plan.clusters(step.episodes)) is None else [f"{count:,.0f}"]),
             f"{step.episodes:,.0f}",
             f"{step.bound:.4g}",
             f"{step.chance:.0%}",
@@ -91,7 +92,8 @@ def logging_rows(plan: Plan) -> list[list[str]]:
 def step_header(plan: Plan) -> tuple[str, ...]:
     """The columns of ``step_rows``."""
     seen = "chance as it looks" if plan.effect is None else "chance if so"
-    return "", "episodes in all", "expected bound", seen, "chance at all"
+    counted = ("episodes in all",) if plan.n_clusters is None else ("clusters in all", "episodes in all")
+    return "", *counted, "expected bound", seen, "chance at all"
 
 
 LOGGING = ("", "candidate's share", "new episodes", "loss of one", "at most", "loss of all", "allowed")
@@ -114,4 +116,4 @@ def plan_table(plan: Plan) -> Group:
     if plan.logging:
         parts.append(text("New logs, with the candidate acting at a share of the steps", style="italic"))
         parts.append(Rows(LOGGING, logging_rows(plan), LOGGING[1:-1], names=1, style="bold green"))
-    return Group(*parts)
+    return Group(*parts, *(text(f"! {note}", style="yellow") for note in plan.notes))

@@ -95,20 +95,25 @@ def _promise(result: Comparison) -> str:
     error = f"{1 - result.confidence:.4g}"
     if result.guarantee == "exact":
         return (
-            f"Each kind of answer is exact: it is wrong with probability at most {error} at any number of episodes, if "
-            "what was declared is true."
+            f"Each kind of answer is exact: it is wrong with probability at most {error} at any number of "
+            f"{'episodes' if result.n_clusters is None else 'clusters'}, if what was declared is true."
         )
     return (
         f"Each kind of answer is approximate: its error rate tends to {error} as the logs grow, with no promise at "
-        f"{result.n_trajectories:,} episodes."
+        f"{_extent(result)}."
     )
+
+
+def _extent(result: Comparison | Plan) -> str:
+    episodes = f"{result.n_trajectories:,} episodes"
+    return episodes if result.n_clusters is None else f"{result.n_clusters:,} clusters, {episodes}"
 
 
 def plan_words(plan: Planned) -> Planned:
     """The plan with its answer in words."""
     if plan.kind == "broken":
         text = plan.verdict.text if plan.verdict is not None else ""
-        return replace(plan, headline="These logs cannot say how many episodes are needed", text=text)
+        return replace(plan, headline=f"These logs cannot say how many {_unit(plan)} are needed", text=text)
     if plan.kind == "settled":
         assert plan.verdict is not None
         return replace(plan, headline=f"These logs settle it already. {plan.verdict.headline}", text=plan.verdict.text)
@@ -128,16 +133,16 @@ def _headline(plan: Plan) -> str:
     if plan.effect is not None:
         more = f" by {plan.effect:.4g}" if plan.about == "gain" else f" than {plan.threshold:.5g} by {plan.effect:.4g}"
         return (
-            f"About {_count(plan.episodes)} episodes in all ({_count(plan.least)} to {_count(plan.most)}) would show a "
-            f"candidate that is better{more}, at a chance of {plan.chance:.0%}"
+            f"About {_many(plan, plan.episodes)} in all ({_part(plan, plan.least)} to {_part(plan, plan.most)}) would "
+            f"show a candidate that is better{more}, at a chance of {plan.chance:.0%}"
         )
     if plan.kind == "no":
         return (
-            f"As it looks now, no number of episodes would show that the candidate is better: {whose} is estimated at "
-            f"{plan.bound.estimate if plan.bound else math.nan:.4g}, not above {plan.threshold:.5g}"
+            f"As it looks now, no number of {_unit(plan)} would show that the candidate is better: {whose} is "
+            f"estimated at {plan.bound.estimate if plan.bound else math.nan:.4g}, not above {plan.threshold:.5g}"
         )
     return (
-        f"About {_count(plan.episodes - plan.n_trajectories)} more episodes like these ({_between(plan)}) would settle "
+        f"About {_many(plan, plan.episodes - plan.n_trajectories, 'more ')} like these ({_between(plan)}) would settle "
         f"it with a yes, at a chance of {plan.chance:.0%}"
     )
 
@@ -145,8 +150,25 @@ def _headline(plan: Plan) -> str:
 def _between(plan: Plan) -> str:
     least, most = (max(0.0, one - plan.n_trajectories) for one in (plan.least, plan.most))
     if most >= MOST:
-        return f"{f'at least {_count(least)}, and ' if least else ''}perhaps no number would do"
-    return f"{_count(least)} to {_count(most)}" if least else f"up to {_count(most)}"
+        return f"{f'at least {_part(plan, least)}, and ' if least else ''}perhaps no number would do"
+    return f"{_part(plan, least)} to {_part(plan, most)}" if least else f"up to {_part(plan, most)}"
+
+
+def _unit(plan: Plan) -> str:
+    """What is counted: more episodes of the same clusters would not do."""
+    return "episodes" if plan.n_clusters is None else "clusters"
+
+
+def _part(plan: Plan, episodes: float) -> str:
+    """So many episodes, or clusters that hold them, as a number."""
+    count = plan.clusters(episodes)
+    return _count(episodes if count is None else count)
+
+
+def _many(plan: Plan, episodes: float, more: str = "") -> str:
+    """The same with what is counted."""
+    words = f"{_part(plan, episodes)} {more}{_unit(plan)}"
+    return words if plan.n_clusters is None else f"{words} ({_count(episodes)} episodes)"
 
 
 def _count(episodes: float) -> str:
@@ -158,16 +180,16 @@ def _range(plan: Plan) -> str:
     bound = plan.bound
     assert bound is not None
     if plan.effect is not None:
-        return "The range is that of how much the values of episodes spread, as far as these logs show it (80%)."
+        return f"The range is that of how much the values of {_unit(plan)} spread, as far as these logs show it (80%)."
     assert bound.standard_error is not None
     better = NORMAL.cdf((bound.estimate - plan.threshold) / bound.standard_error)
     odds = f"Judging by these logs alone, the chance that the candidate is better at all is {better:.0%}."
     if plan.kind == "no":
-        more = _count(plan.episodes - plan.n_trajectories)
-        return f"About {more} more episodes like these ({_between(plan)}) would settle it with a no. {odds}"
+        more = _many(plan, plan.episodes - plan.n_trajectories, "more ")
+        return f"About {more} like these ({_between(plan)}) would settle it with a no. {odds}"
     return (
         f"That is for the candidate as it looks now; the range (80%) is for what else it may be, judging by "
-        f"{plan.n_trajectories:,} episodes. {odds} To plan for the least gain worth having, say it: effect."
+        f"{_extent(plan)}. {odds} To plan for the least gain worth having, say it: effect."
     )
 
 

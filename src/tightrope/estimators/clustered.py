@@ -80,7 +80,7 @@ def values_by_cluster(sample: TrajectoryValues, clusters: Clusters | None) -> Tr
     """The mean value of each cluster: they are independent, ≥ 0, and have the same ceiling."""
     if clusters is None:
         return sample
-    _check_strata(clusters)
+    clusters.check_alike()
     if sample.episodes is not None:
         raise BoundError(
             "with clusters tdr has no values of its own for this method; use betting with tdr, or is and pdis with any "
@@ -93,16 +93,8 @@ def sequence_by_cluster(sample: SequentialValues, clusters: Clusters | None) -> 
     """Values that are learned on the way, one for each cluster."""
     if clusters is None:
         return sample
-    _check_strata(clusters)
+    clusters.check_alike()
     return ClusteredValues(sample, clusters)
-
-
-def _check_strata(clusters: Clusters) -> None:
-    if len(clusters.strata) > 1:
-        raise BoundError(
-            "an exact bound takes clusters that were all drawn alike; with strata, whose numbers of clusters are "
-            "fixed, use a bootstrap method, or leave strata out where they were not fixed beforehand"
-        )
 
 
 @dataclass(frozen=True, eq=False)

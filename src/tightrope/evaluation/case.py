@@ -44,7 +44,7 @@ class Case:
     @property
     def clusters(self) -> Clusters | None:
         """Whose episodes they are, where that was said."""
-        return self.problem.once("clusters", lambda: Clusters.of(self.problem.dataset))
+        return self.problem.clusters
 
     def statistic(self, estimator: Estimator) -> FittedStatistic:
         """The estimator for this side, on these logs."""

@@ -41,8 +41,8 @@ def draw(case: Case, pairs: Sequence[Pair]) -> Draws:
 def _statistic(case: Case, estimator: Estimator) -> FittedStatistic:
     if case.problem.dataset.n_trajectories < 2:
         raise BoundError("a bootstrap needs at least two episodes; the logs hold 1")
-    if case.clusters is not None and case.clusters.n < 2:
-        raise BoundError("a bootstrap of clusters needs at least two of them; the logs hold 1")
+    if case.clusters is not None:
+        case.clusters.check_two()
     return case.statistic(estimator)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import typer
 
 from tightrope.base.dataset import Array, BoolArray
 from tightrope.domains import SmallProblem
@@ -19,13 +22,29 @@ SEED = 20261116
 
 
 def counted(folder: Path, cell: str, trials: int, trial: Callable[[int], Mapping[str, float]]) -> dict[str, Array]:
-    """What every trial gave, by name, (trials,); a cell that is finished is read and not run again."""
-    path = folder / f"{cell.replace(' ', '-').replace(',', '')}-{trials}.json"
-    if not path.exists():
-        rows = [trial(seed) for seed in range(trials)]
+    """What every trial gave, by name, (trials,); what an earlier run finished is read and not run again."""
+    name = cell.replace(" ", "-").replace(",", "")
+    first, known = _finished(folder, name)
+    if first < trials:
+        with typer.progressbar(range(first, trials), label=cell, file=sys.stderr) as seeds:
+            rows = [trial(seed) for seed in seeds]
+        known = {key: [*known.get(key, []), *(float(row[key]) for row in rows)] for key in rows[0]}
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps({name: [float(row[name]) for row in rows] for name in rows[0]}))
-    return {name: np.array(values) for name, values in json.loads(path.read_text(encoding="utf-8")).items()}
+        write_text(folder / f"{name}-{trials}.json", json.dumps(known))
+    return {key: np.array(values[:trials]) for key, values in known.items()}
+
+
+def _finished(folder: Path, name: str) -> tuple[int, dict[str, list[float]]]:
+    """The most trials of a cell that a run finished, and what they gave."""
+    files = {
+        int(match[1]): path
+        for path in folder.glob(f"{name}-*.json")
+        if (match := re.fullmatch(rf"{re.escape(name)}-(\d+)\.json", path.name))
+    }
+    if not files:
+        return 0, {}
+    known: dict[str, list[float]] = json.loads(files[max(files)].read_text(encoding="utf-8"))
+    return max(files), known
 
 
 def counted_grid(

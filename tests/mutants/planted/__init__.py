@@ -14,6 +14,7 @@ from tests.mutants.planted import (
     face,
     fitted,
     gains,
+    groups,
     guards,
     large,
     limited,
@@ -58,5 +59,6 @@ TOPICS: tuple[Topic, ...] = (
     face.TOPIC,
     comparing.TOPIC,
     decisions.TOPIC,
+    groups.TOPIC,
     domains.TOPIC,
 )

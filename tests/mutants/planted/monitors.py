@@ -113,8 +113,8 @@ TOPIC = Topic(
         ),
         Mutant(
             "exact bounds take strata for draws made alike",
-            "_check_strata",
-            "len(clusters.strata) > 1",
+            "Clusters.check_alike",
+            "len(self.strata) > 1",
             "False",
             "test_what_cannot_be_clustered_is_refused",
         ),

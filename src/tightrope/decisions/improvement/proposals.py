@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.progress import tell
 from tightrope.decisions.improvement.tables import Coded, TableModel
@@ -116,14 +117,19 @@ def values_of(policy: Array, model: TableModel, logs: Coded) -> Array:
 def promises(
     train: Coded, folds: list[IntArray], reference: Callable[[Coded], Array], spread: float
 ) -> dict[Recipe, float]:
-    """Of each recipe the lower bound that it promises: mean − spread · s, over episodes that it was not fitted to."""
+    """Of each recipe the lower bound that it promises: mean − spread · s, over episodes that it was not fitted to.
+
+    Where episodes come in clusters, mean and s are those of the clusters' means.
+    """
     gains: dict[Recipe, list[Array]] = {recipe: [] for recipe in RECIPES}
     for place, fold in enumerate(folds):
         tell("proposing", place / len(folds))
         others = np.setdiff1d(np.arange(train.dataset.n_trajectories), fold)
         model, held = TableModel(train.take(others)), train.take(fold)
+        clusters = Clusters.of(held.dataset)
         for recipe, policy in policies(model):
-            gains[recipe].append(values_of(policy, model, held) - reference(held))
+            values = values_of(policy, model, held) - reference(held)
+            gains[recipe].append(values if clusters is None else clusters.means(values))
     tell("proposing", 1.0)
     pooled = {recipe: np.concatenate(parts) for recipe, parts in gains.items()}
     return {recipe: float(values.mean() - spread * values.std(ddof=1)) for recipe, values in pooled.items()}

@@ -11,6 +11,7 @@ from tightrope.base.errors import PolicyError
 from tightrope.base.plain import Record
 from tightrope.base.policy import Policy
 from tightrope.base.records import Bound
+from tightrope.base.warnings import Caution
 from tightrope.io.write import check_target, replace_file
 
 Rows = tuple[tuple[Any, Any, float], ...]  # (state, action, probability)
@@ -39,6 +40,9 @@ class Improvement(Record):
     promises: tuple[tuple[str, float], ...]  # each recipe, and the bound that it promised on the first part
     rows: Rows = ()  # (state, action, probability) of the policy; empty: none was found
     seed: int = 0  # of the split and of the test
+    n_clusters: int | None = None  # of all episodes; None: every episode is an independent draw
+    n_clusters_tested: int | None = None  # of those that it was tested on
+    notes: tuple[Caution, ...] = ()  # what says that episodes depend on each other beyond the clusters that were named
 
     @property
     def policy(self) -> Policy:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tightrope.base.blas import one_blas_thread
-from tightrope.base.clusters import refuse_clusters
+from tightrope.base.clusters import extent
 from tightrope.base.content import digest
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError, failing
@@ -214,5 +214,12 @@ def _checked(logs: TrajectoryDataset) -> tuple[float, float]:
             "a monitor must count all episodes: which ones were cut off and left out may depend on how they went. Read "
             'the logs with incomplete="terminate" (--incomplete terminate), or declare a shorter horizon'
         )
-    refuse_clusters(logs, "a monitor")
+    # Episodes of a cluster that arrive one after the other are no martingale differences: whoever knows the first ones
+    # knows something of the next, so that the wealth's mean is not one and Ville's inequality says nothing.
+    if logs.clusters is not None or logs.strata is not None:
+        raise BoundError(
+            f"a monitor must get independent episodes; got {extent(logs)}. Where episodes arrive over time and "
+            "resemble earlier ones, its bounds do not hold. Give it one episode for each cluster, such as a patient's "
+            "whole course once it is complete, and name no cluster or strata"
+        )
     return low, high

@@ -12,7 +12,8 @@ from tightrope.base.dataset import Array
 from tightrope.bounds.base import highest, lowest, rank
 from tightrope.decisions.tails.outcomes import Outcomes, tail_mean
 from tightrope.functional.engines import Progress
-from tightrope.functional.resampling import draw_weights
+from tightrope.functional.resampling import Multinomial, draw_weights
+from tightrope.functional.strata import within_strata
 
 BYTES = 16 << 20  # what the weights of one group of replicates may take
 Ends = tuple[float, float]
@@ -49,6 +50,9 @@ def bootstrap_tails(
     sup (F̂* − F̂), and more by that of sup (F̂ − F̂*): a Kolmogorov–Smirnov band by bootstrap (Bickel and Freedman
     1981). It holds everywhere at once; an interval holds alone. Without any weight a replicate says nothing, and counts
     as the worst on either side.
+
+    With clusters w draws clusters, within strata where there are some, and each of the m episodes of a cluster has
+    w/m: F̂* is then a ratio of sums of one number for each independent draw, as before.
     """
     position = rank(delta / 2, n_resamples)
     values, heights = outcomes.steps()
@@ -78,13 +82,15 @@ def bootstrap_tails(
 
 def _replicates(outcomes: Outcomes, values: Array, n_resamples: int, seed: int) -> Iterator[tuple[int, Array]]:
     """How many replicates are done, and the distribution functions (rows, K) of the last of them; NaN: no weight."""
-    n = len(outcomes)
+    n, clusters = len(outcomes), outcomes.clusters
     order = np.argsort(outcomes.returns, kind="stable")
-    ratios, last = outcomes.ratios[order], np.searchsorted(outcomes.returns[order], values, side="right") - 1
-    size = max(1, BYTES // (8 * n))
+    drawn = order if clusters is None else clusters.code[order]  # whose weight each episode has
+    ratios, last = outcomes.mass[order], np.searchsorted(outcomes.returns[order], values, side="right") - 1
+    size, chosen = max(1, BYTES // (8 * len(order))), within_strata(Multinomial(), clusters)
     for first in range(0, n_resamples, size):
         rows = min(size, n_resamples - first)
-        mass = np.cumsum(draw_weights(n, rows, seed=seed, first=first)[:, order] * ratios, axis=1)
+        weights = draw_weights(n, rows, seed=seed, resampling=chosen, first=first)
+        mass = np.cumsum(weights[:, drawn] * ratios, axis=1)
         with np.errstate(invalid="ignore"):  # a replicate without any weight
             yield first + rows, mass[:, last] / mass[:, -1:]
 

@@ -7,6 +7,11 @@ together with probability 1 − δ; between key points a distribution function r
 
 Key points must not be chosen by the outcomes that bound them: they are named beforehand (``levels``), or taken from a
 random part of the episodes that is then left out. "Universal off-policy evaluation" (NeurIPS 2021).
+
+Where episodes come in clusters, the value of a cluster is the mean of its episodes' values: of ρ·1{G ≤ a}, of
+ρ·1{G ≥ b}, of X below. Clusters are independent, the mean has the same mean and the same floor, and it rises with each
+of its parts, which is all that is used of the values of single episodes. No inequality for the whole distribution
+function at once (such as Dvoretzky, Kiefer and Wolfowitz's) is needed. The part that is looked at is of whole clusters.
 """
 
 from __future__ import annotations
@@ -84,7 +89,8 @@ def _parted(outcomes: Outcomes, seed: int) -> tuple[Outcomes, Outcomes]:
     if n < LEAST:
         raise BoundError(
             f"an exact band takes its key points from a part of the episodes, which must be at least {LEAST}; the logs "
-            f"hold {n}. Name levels instead (levels=..., --level)"
+            f"hold {n if outcomes.clusters is None else f'{n} clusters of them'}. Name levels instead (levels=..., "
+            "--level)"
         )
     order = np.random.default_rng([seed, n, 1]).permutation(n)
     first = max(3, round(LOOK * n))
@@ -147,16 +153,15 @@ def tail_mean_lower(outcomes: Outcomes, share: float, delta: float, seed: int) -
 
 
 def _play(outcomes: Outcomes, share: float, delta: float) -> tuple[Array, Array, Array]:
-    """X, the bet and C of every episode, in the order in which they come; nothing is bet on the first block."""
+    """X, the bet and C of every draw, in the order in which they come; nothing is bet on the first block."""
     from tightrope.bounds.exact import planning_kernels as kernels
 
     n, low = len(outcomes), outcomes.low
     values, bets, tethers = np.zeros(n), np.zeros(n), np.zeros(n)
     target = float(np.log(1 / delta)) / n
 
-    def cut(rows: slice, heights: Array) -> tuple[Array, Array]:
-        """X under each cut, (cuts, episodes), and each C."""
-        part = Outcomes(outcomes.returns[rows], outcomes.ratios[rows], outcomes.cut[rows], low, outcomes.high)
+    def cut(part: Outcomes, heights: Array) -> tuple[Array, Array]:
+        """X under each cut, (cuts, draws), and each C."""
         length = np.maximum(heights - low, 0.0) * (1 / share - 1)
         kept = np.minimum(part.returns, heights[:, None]) - low
         return np.stack([part.weighed(row) for row in np.maximum(kept, 0.0)]) / share - length[:, None], length
@@ -166,13 +171,13 @@ def _play(outcomes: Outcomes, share: float, delta: float) -> tuple[Array, Array,
         if past.ratios.sum() <= 0:
             continue
         heights = np.unique(past.quantiles(np.minimum(share * np.array(CUTS), 1.0)))
-        table, length = cut(slice(0, start), heights)
+        table, length = cut(past, heights)
         size = float(np.abs(table).max())
         if size <= 0:
             continue
         seen = table[:, np.linspace(0, start - 1, min(start, MOST_PAST)).astype(np.int64)] / size
         reached, planned = kernels.plans(np.ascontiguousarray(seen), length / size, target, PSEUDO, MOST_STAKE)
         best = int(np.argmax(reached))
-        now, _ = cut(slice(start, stop), heights[best : best + 1])
+        now, _ = cut(outcomes.take(np.arange(start, stop)), heights[best : best + 1])
         values[start:stop], bets[start:stop], tethers[start:stop] = now[0], planned[best] / size, length[best]
     return values, bets, tethers

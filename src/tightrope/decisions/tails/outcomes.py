@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
@@ -17,6 +18,11 @@ class Outcomes:
     """Returns G and final ratios ρ of independent episodes: E[ρ h(G)] is the candidate's E[h(G)], or less for h ≥ 0.
 
     It is less where the candidate does what is never logged. A lower bound on the mean of ρ h(G) holds all the same.
+
+    Where episodes come in clusters, the distribution is that of the return of a random episode of a random cluster.
+    Then h̄ = (1/m) Σ ρ_i h(G_i) over the m episodes of a cluster is an independent draw with mean E[h(G)], h̄ ≥ 0, and
+    h̄ rises with h: whatever is asked of ρ h(G) below holds of it. Self-normalised estimates give every episode the
+    mass ρ/m.
     """
 
     returns: Array  # (n,)
@@ -24,6 +30,7 @@ class Outcomes:
     cut: BoolArray  # (n,): the logger stopped early, and what followed is unknown
     low: float  # of the declared range of the return; −∞ where there is none
     high: float
+    clusters: Clusters | None = None  # whose episodes they are; None: every episode is an independent draw
 
     @classmethod
     def of(cls, problem: Problem, *, exact: bool) -> Outcomes:
@@ -37,36 +44,50 @@ class Outcomes:
         # A range of steps says nothing about returns where the number of steps is only the longest seen.
         known = data.horizon_declared or data.return_range is not None
         low, high = (data.value_range if known else None) or (-np.inf, np.inf)
-        return cls(data.returns, np.exp(logs - largest), short, low, high)
+        return cls(data.returns, np.exp(logs - largest), short, low, high, problem.clusters)
 
     def __len__(self) -> int:
-        return len(self.returns)
+        """How many independent draws there are: episodes, or clusters of them."""
+        return len(self.returns) if self.clusters is None else self.clusters.n
 
     def take(self, index: IntArray) -> Outcomes:
-        """Some of the episodes."""
-        return Outcomes(self.returns[index], self.ratios[index], self.cut[index], self.low, self.high)
+        """Some of the independent draws, in this order."""
+        clusters = None if self.clusters is None else self.clusters.take(index)
+        rows = index if self.clusters is None else self.clusters.episodes(index)
+        return Outcomes(self.returns[rows], self.ratios[rows], self.cut[rows], self.low, self.high, clusters)
 
     def weighed(self, values: Array) -> Array:
-        """ρ h for values h ≥ 0, (n,); an episode that was cut off counts as the least, 0, whatever followed."""
+        """ρ h for values h ≥ 0 of the episodes, or the mean over each cluster: one for each independent draw.
+
+        An episode that was cut off counts as the least, 0, whatever followed.
+        """
         result: Array = np.where(self.cut, 0.0, self.ratios * values)
-        return result
+        return result if self.clusters is None else self.clusters.means(result)
+
+    @property
+    def mass(self) -> Array:
+        """What each episode counts in a self-normalised estimate: ρ, or its part of that in its cluster."""
+        return self.ratios if self.clusters is None else self.ratios / self.clusters.sizes[self.clusters.code]
 
     def effective(self, event: BoolArray) -> float:
-        """How many episodes of the candidate itself would say as much about an event.
+        """How many episodes of the candidate itself, or clusters of them, would say as much about an event.
 
-        The smaller of (Σρ)² / Σρ² over the episodes of the event, and of its share of that over all.
+        The smaller of (Σρ)² / Σρ² over the episodes of the event, and of its share of that over all; with clusters, of
+        what each cluster holds of the event instead of ρ.
         """
 
-        def size(ratios: Array) -> float:
-            return float(ratios.sum() ** 2 / squares) if (squares := float(np.square(ratios).sum())) > 0 else 0.0
+        def size(mass: Array) -> float:
+            drawn = mass if self.clusters is None else self.clusters.means(mass)
+            return float(drawn.sum() ** 2 / squares) if (squares := float(np.square(drawn).sum())) > 0 else 0.0
 
-        part = self.ratios[event]
-        return min(size(part), size(self.ratios) * float(part.sum() / self.ratios.sum()))
+        part = np.where(event, self.ratios, 0.0)
+        share = float(self.mass[event].sum() / self.mass.sum())
+        return min(size(part), size(self.ratios) * share)
 
     def steps(self) -> tuple[Array, Array]:
         """The distinct returns, rising, and the self-normalised share of the ratios at or below each."""
         values, place = np.unique(self.returns, return_inverse=True)
-        mass = np.bincount(place, weights=self.ratios)
+        mass = np.bincount(place, weights=self.mass)
         return values, np.cumsum(mass) / mass.sum()
 
     def quantiles(self, shares: Array) -> Array:
@@ -85,6 +106,8 @@ def tail_mean(values: Array, heights: Array, share: float) -> Array:
 def _check_exact(problem: Problem) -> None:
     data = problem.dataset
     check_ratio_size("is", problem.ratios)
+    if problem.clusters is not None:
+        problem.clusters.check_alike()
     if data.n_dropped:
         raise BoundError(
             "nothing exact can be said when episodes were left out for being cut off: which ones were may depend on "

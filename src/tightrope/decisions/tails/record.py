@@ -73,6 +73,7 @@ class Distribution(Record):
     n_trajectories: int  # episodes in the logs
     n_resamples: int | None = None  # bootstrap replicates; None: nothing was resampled
     seed: int = 0  # of the random numbers
+    n_clusters: int | None = None  # of the episodes; None: every episode is an independent draw
     warnings: tuple[Caution, ...] = ()  # what to keep in mind
 
     def below(self, level: float) -> Tail:

@@ -18,9 +18,14 @@ def standing(shape: Distribution) -> str:
     if shape.guarantee == "exact":
         return f"Exact: all lines hold together with confidence {shape.confidence:g}."
     return (
-        f"Approximate, from {shape.n_resamples} resamples of {shape.n_trajectories} episodes: each line holds alone "
+        f"Approximate, from {shape.n_resamples} resamples of {_extent(shape)}: each line holds alone "
         f"with confidence {shape.confidence:g}. --strict gives exact bounds."
     )
+
+
+def _extent(shape: Distribution) -> str:
+    episodes = f"{shape.n_trajectories} episodes"
+    return episodes if shape.n_clusters is None else f"{shape.n_clusters} clusters ({episodes})"
 
 
 def number(value: float, side: str = "") -> str:

@@ -1,0 +1,76 @@
+"""Decisions on logs whose episodes come in clusters."""
+
+from tests.mutants.planting import Mutant, Topic
+
+TOPIC = Topic(
+    "Decisions by cluster",
+    "test_by_cluster test_cluster_options",
+    (
+        Mutant(
+            "a comparison resamples episodes though clusters are named",
+            "decisions/approximate.py:_resampled",
+            "contenders[0].problem.clusters",
+            "None",
+            "test_copies_of_an_episode_in_its_cluster_add_nothing_to_a_comparison "
+            "test_bounds_of_a_comparison_are_those_of_clusters_drawn_whole",
+        ),
+        Mutant(
+            "a family of few clusters is taken for one of many episodes",
+            "decisions/approximate.py:approximate",
+            "n_independent(data)",
+            "data.n_trajectories",
+            "test_few_clusters_use_a_share_of_the_error_however_many_episodes_they_hold",
+        ),
+        Mutant(
+            "exact comparisons take one value for each episode",
+            "decisions/exactly.py:_values",
+            "sequence_by_cluster(anchored.sequential_values(problem), problem.clusters)",
+            "anchored.sequential_values(problem)",
+            "test_exact_values_of_a_comparison_are_one_for_each_cluster",
+        ),
+        Mutant(
+            "improve splits a cluster",
+            "decisions/improve.py:parts",
+            "np.arange(data.n_trajectories) if data.clusters is None else data.clusters",
+            "np.arange(data.n_trajectories)",
+            "test_a_cluster_is_never_in_both_parts test_episodes_of_one_patient_tell_nothing_of_another",
+        ),
+        Mutant(
+            "what a policy promises is as sure as if episodes were independent",
+            "promises",
+            "values if clusters is None else clusters.means(values)",
+            "values",
+            "test_promises_are_made_of_means_of_clusters",
+        ),
+        Mutant(
+            "tails take every episode for an independent draw",
+            "Outcomes.of",
+            "problem.clusters",
+            "None",
+            "test_copies_of_an_episode_in_its_cluster_add_nothing_to_a_distribution "
+            "test_replicates_of_a_distribution_draw_clusters_whole",
+        ),
+        Mutant(
+            "a large cluster counts more than a small one in a distribution",
+            "Outcomes.mass",
+            "self.ratios if self.clusters is None else self.ratios / self.clusters.sizes[self.clusters.code]",
+            "self.ratios",
+            "test_a_cluster_counts_once_in_a_distribution_by_hand "
+            "test_replicates_of_a_distribution_draw_clusters_whole",
+        ),
+        Mutant(
+            "a tail is as thick as it has episodes, however few patients they are of",
+            "Outcomes.effective",
+            "mass if self.clusters is None else self.clusters.means(mass)",
+            "mass",
+            "test_a_tail_in_few_clusters_is_thin_however_many_episodes_it_holds",
+        ),
+        Mutant(
+            "a plan for an effect counts on the spread of single episodes",
+            "by_effect",
+            "by_cluster(statistic, clusters).influence()",
+            "statistic.influence()",
+            "test_a_plan_for_an_effect_counts_clusters",
+        ),
+    ),
+)
