@@ -13,6 +13,7 @@ from tightrope.base.records import About, Bound, Side
 from tightrope.base.warnings import Caution
 from tightrope.functional.engines import Replicates
 from tightrope.functional.values import SequentialValues, TrajectoryValues
+from tightrope.models import Model
 
 Need = Literal["values", "leave_one_out", "standard_errors"]
 LAST = 100  # the place of a bound whose error rates nobody has measured
@@ -69,8 +70,20 @@ class ProcessBound(Protocol):
     of: ClassVar[str]  # the estimator whose value it bounds
     preference: ClassVar[int] = LAST
 
-    def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
-        """The bound on the candidate's value, or on its gain; refuses what it cannot bound."""
+    def bound(
+        self,
+        problem: Problem,
+        *,
+        confidence: float,
+        side: Side,
+        seed: int,
+        about: About,
+        model: str | Model | None = None,
+    ) -> Bound:
+        """The bound on the candidate's value, or on its gain; refuses what it cannot bound.
+
+        ``model`` is the one that the estimator corrects or rests on, for bounds that ask.
+        """
         ...
 
 

@@ -179,7 +179,12 @@ def _process(case: Case, estimator: Estimator, method: ProcessBound) -> Bound:
         )
     settings = case.settings
     bound = method.bound(
-        case.problem, confidence=settings.confidence, side=case.side, seed=settings.seed, about=subject(estimator)
+        case.problem,
+        confidence=settings.confidence,
+        side=case.side,
+        seed=settings.seed,
+        about=subject(estimator),
+        model=estimator.model,
     )
     warnings = (*bound.warnings, *cautions.of_process(case, estimator))
     return replace(bound, warnings=warnings, rests_on_model=estimator.rests_on_model)
