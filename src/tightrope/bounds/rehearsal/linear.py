@@ -19,6 +19,7 @@ from tightrope.base.records import About, Side
 from tightrope.bounds.rehearsal.linear_worlds import Ground, LinearWorld, linear_worlds
 from tightrope.bounds.rehearsal.stage import FOLDS, signed_range, simulated_policies
 from tightrope.models import FittedQ, LinearModel, Model, PolynomialModel, model, prepared_model
+from tightrope.models.base import AssignedModel
 from tightrope.models.fitted.linear import LinearQ
 from tightrope.models.regression import check_final_states
 from tightrope.models.rollouts.model import RolloutSettings
@@ -27,7 +28,9 @@ from tightrope.models.rollouts.transitions import Transitions
 PER_START, FEWEST_PLAYED = 200, 20_000  # roll-outs of each policy in each world: from each start, and in all
 SAFE = 2.0  # standard errors by which a simulated truth is taken to the safe side
 LANES = 16_384  # episodes stepped together: their arrays stay in cache
+STEPS = 1 << 19  # of simulated logs that are held together
 MOST_SIMULATED = 10**9  # steps of roll-outs for q̂ in all simulated logs: some five minutes
+LEAST = -700.0  # the logarithm of a ratio that counts as none
 PLAYING, REHEARSING = "the candidate's value in a linear world", "WDR in simulated logs"
 
 
@@ -92,7 +95,11 @@ class LinearStage:
 
     def wdr(self, about: About) -> tuple[float, float]:
         """WDR of the logs themselves and its standard error."""
-        return self._wdr(self.problem, about)
+        ids = self.problem.dataset.episode_ids
+        assert ids is not None
+        fold = np.unique(ids, return_inverse=True)[1] % FOLDS
+        ((estimate, error),) = self._wdr(self.problem, fold, 1, about)
+        return float(estimate), float(error)
 
     def truth(self, world: LinearWorld, about: About) -> tuple[float, float]:
         """The candidate's mean return in this world, or its gain, and the standard error of that mean."""
@@ -105,49 +112,46 @@ class LinearStage:
     def pivots(self, world: LinearWorld, count: int, seed: int, about: About) -> Array:
         """(WDR − truth)/se on ``count`` simulated logs, the truth so much lower as its Monte Carlo error may be."""
         value, error = self.truth(world, about)
-        truth, data = value - SAFE * error, self.problem.dataset
+        truth, n = value - SAFE * error, self.problem.dataset.n_trajectories
         rng, pivots = np.random.default_rng([seed, world.number]), np.full(count, np.inf)
-        together = max(1, LANES // data.n_trajectories)
+        together = max(1, STEPS // (n * self.problem.dataset.horizon))
         for first in range(0, count, together):
+            tell(REHEARSING, first / count)
             some = min(together, count - first)
-            for place, logs in enumerate(self._logs(world, rng, data, some), first):
-                tell(REHEARSING, place / count)
-                try:
-                    estimate, error = self._wdr(replace(self.problem, dataset=logs), about)
-                except TightropeError:  # no overlap, or too few steps for a fit: as bad as it gets
-                    continue
-                if error > 0:
-                    pivots[place] = (estimate - truth) / error
+            logs = self._played(world, rng, self.problem.dataset, some)
+            try:
+                results = self._wdr(replace(self.problem, dataset=logs), np.arange(some * n) % n % FOLDS, some, about)
+            except TightropeError:  # none of them overlaps with the candidate, or can be fitted: as bad as it gets
+                continue
+            sound = results[:, 1] > 0
+            pivots[first : first + some][sound] = (results[sound, 0] - truth) / results[sound, 1]
         return pivots
 
     def logs(self, world: LinearWorld, rng: np.random.Generator, like: TrajectoryDataset) -> TrajectoryDataset:
         """Logs of the behaviour policy in this world, as many and as declared as the ones at hand."""
-        return next(self._logs(world, rng, like, 1))
+        return self._played(world, rng, like, 1)
 
-    def _logs(
+    def _played(
         self, world: LinearWorld, rng: np.random.Generator, like: TrajectoryDataset, count: int
-    ) -> Iterator[TrajectoryDataset]:
-        """``count`` of them, played side by side: an episode of the one does not know the others."""
-        starts, n, shaped = self.ground.starts, like.n_trajectories, self.ground.logs.as_logged
-        moments = list(world.play(self.behavior, starts[rng.integers(len(starts), size=count * n)], rng))
+    ) -> TrajectoryDataset:
+        """``count`` such logs, one after the other in one dataset."""
+        starts, n, shaped = self.ground.starts, count * like.n_trajectories, self.ground.logs.as_logged
+        moments = list(world.play(self.behavior, starts[rng.integers(len(starts), size=n)], rng))
         episodes = np.concatenate([moment.episodes for moment in moments])
         order = np.argsort(episodes, kind="stable")  # within an episode the steps are in order already
-        offsets = np.append(0, np.cumsum(np.bincount(episodes, minlength=count * n)))
+        lengths = np.bincount(episodes, minlength=n)
+        offsets = np.append(0, np.cumsum(lengths))
         states, actions, rewards, following, ended = (
             np.concatenate(parts)[order] for parts in zip(*(moment[1:] for moment in moments), strict=True)
         )
-        times = np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))
-        log_probs = _log_probs(self.behavior, shaped(states), actions, times)
-        for first in range(0, count * n, n):
-            edges = offsets[first : first + n + 1]
-            steps, last = slice(edges[0], edges[-1]), edges[1:] - 1
-            yield TrajectoryDataset(
-                offsets=edges - edges[0], rewards=self.sign * rewards[steps], terminated=ended[last],
-                horizon=like.horizon, discount=like.discount, states=shaped(states[steps]),
-                actions=actions[steps].astype(self.ground.logs.actions.dtype), behavior_log_probs=log_probs[steps],
-                final_states=None if like.final_states is None else shaped(following[last]),
-                reward_range=like.reward_range, return_range=like.return_range, behavior=self.behavior,
-            )  # fmt: skip
+        times, last = np.arange(len(order)) - np.repeat(offsets[:-1], lengths), offsets[1:] - 1
+        return TrajectoryDataset(
+            offsets=offsets, rewards=self.sign * rewards, terminated=ended[last], horizon=like.horizon,
+            discount=like.discount, states=shaped(states), actions=actions.astype(self.ground.logs.actions.dtype),
+            behavior_log_probs=_log_probs(self.behavior, shaped(states), actions, times),
+            final_states=None if like.final_states is None else shaped(following[last]),
+            reward_range=like.reward_range, return_range=like.return_range, behavior=self.behavior,
+        )  # fmt: skip
 
     def _value(self, world: LinearWorld, policy: DiscretePolicy, number: int) -> tuple[float, float]:
         """A policy's mean return and its Monte Carlo standard error, from every logged start equally often."""
@@ -164,33 +168,44 @@ class LinearStage:
         each = np.concatenate(returns).reshape(rounds, len(starts))
         return float(each.mean()), float(np.sqrt(each.var(axis=0, ddof=1).mean() / each.size))
 
-    def _wdr(self, problem: Problem, about: About) -> tuple[float, float]:
-        """Cross-fitted WDR of some logs and its jackknife standard error, counted as the stage counts."""
+    def _wdr(self, problem: Problem, fold: IntArray, count: int, about: About) -> Array:
+        """Cross-fitted WDR of ``count`` logs of one size, one after the other, and its jackknife error: (count, 2)."""
         from tightrope.bounds.rehearsal import kernels
 
         data, ratios = problem.dataset, problem.ratios
-        q_values, state_values = self._cross_fitted(problem)
+        q_values, state_values = self._cross_fitted(problem, fold, count)
         first, last = data.offsets[:-1], data.offsets[1:] - 1
         ahead = np.append(state_values[1:], 0.0)
         ahead[last] = 0.0
         errors = data.rewards - q_values + data.discount * ahead
-        plain = state_values[first] - (data.returns if about == "gain" else 0.0)
-        weights = np.concatenate([np.exp(ratios.log(a, b) - ratios.log_max) for a, b in data.chunks()])
-        padded = np.concatenate([data.pad(errors[data.steps(a, b)], a, b) for a, b in data.chunks()])
-        estimate, error = kernels.jackknife(self.sign * plain, weights, self.sign * weights * padded * data.discounts)
-        return float(estimate), float(error)
+        plain = self.sign * (state_values[first] - (data.returns if about == "gain" else 0.0))
+        results, n = np.empty((count, 2)), data.n_trajectories // count
+        for place in range(count):
+            a, b = place * n, (place + 1) * n
+            logs = ratios.log(a, b)
+            weights = np.exp(logs - np.maximum(logs.max(axis=0), LEAST))  # as large as it takes: they are divided
+            terms = self.sign * weights * data.pad(errors[data.steps(a, b)], a, b) * data.discounts
+            results[place] = kernels.jackknife(plain[a:b], weights, terms)
+        return results
 
-    def _cross_fitted(self, problem: Problem) -> tuple[Array, Array]:
-        """q̂ and v̂ of every step from the model fitted on the other folds, as WDR has them."""
+    def _cross_fitted(self, problem: Problem, fold: IntArray, count: int) -> tuple[Array, Array]:
+        """q̂ and v̂ of every step from the model fitted on the other folds of the same log, as WDR has them.
+
+        A model is fitted under weights of the episodes: one that was prepared for all logs together is fitted to one
+        of them where the others have none.
+        """
         data = problem.dataset
         prepared = prepared_model(self._fixed_model, problem, self._anchor)
-        assert data.episode_ids is not None
-        fold = np.unique(data.episode_ids, return_inverse=True)[1] % FOLDS
+        rows = np.repeat(np.arange(count), data.n_trajectories // count) * FOLDS + fold
+        number = np.arange(count * FOLDS)[:, None]
+        weights = ((rows // FOLDS == number // FOLDS) & (rows != number)).astype(np.float64)
+        if isinstance(prepared, AssignedModel):
+            return prepared.assigned_variates(weights, rows)
         q_values, state_values = np.empty(data.n_steps), np.empty(data.n_steps)
-        for k in np.unique(fold):
-            q, v = prepared.control_variates((fold != k).astype(np.float64), fold == k)
-            held = np.repeat(fold == k, data.lengths)
-            q_values[held], state_values[held] = q[held], v[held]
+        for row in np.unique(rows):
+            q, v = prepared.control_variates(weights[row], rows == row)
+            steps = data.steps_of(np.flatnonzero(rows == row))
+            q_values[steps], state_values[steps] = q[steps], v[steps]
         return q_values, state_values
 
     @property
