@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
@@ -52,7 +54,7 @@ def drift(n, rng, *, noise=0.3, horizon=6, behavior=BEHAVIOR, start=1.0):
         ends.append(ended)
         final.append(state)
     states, actions, rewards = (np.array(column) for column in columns)
-    times = np.concatenate([np.arange(b - a) for a, b in zip(offsets, offsets[1:], strict=False)])
+    times = np.concatenate([np.arange(b - a) for a, b in itertools.pairwise(offsets)])
     return TrajectoryDataset(
         offsets=np.array(offsets), rewards=rewards, terminated=np.array(ends), horizon=horizon, discount=0.9,
         states=states, actions=actions, final_states=np.array(final), behavior=behavior, reward_range=(-6.0, 6.0),
@@ -74,7 +76,7 @@ def test_worlds_are_their_slow_definition(kind):
     world, slow = stage().worlds[kind], SlowWorld(LOGS, KINDS[kind], -6.0, 6.0)
     assert world.name == slow.kind
     starts = LOGS.states[LOGS.offsets[:-1]]
-    again, last = np.random.default_rng(8), {i: (None, 0.0) for i in range(len(starts))}
+    again, last = np.random.default_rng(8), dict.fromkeys(range(len(starts)), (None, 0.0))
     n_ended = 0
     for t, moment in enumerate(world.play(BEHAVIOR, starts, np.random.default_rng(8))):
         draws = again.random((len(moment.episodes), 6))
@@ -304,7 +306,7 @@ def changed(**fields):
         ({}, {"model": "linear"}, r'model="fitted-q" \(--model fitted-q\)'),
         ({}, {"method": Rehearsed(world="tabular")}, 'world must be "auto", "linear"'),
         ({}, {"method": Rehearsed(10)}, "n_rehearsals must be at least 19 for confidence 0.95; got 10"),
-        ({"final_states": None}, {"method": Rehearsed(19, world=LinearModel(terminated=lambda s, a, n, t: n[:, 0] > 9))},
+        ({"final_states": None}, {"method": Rehearsed(world=LinearModel(terminated=lambda s, a, n, t: n[:, 0] > 9))},
          "needs the states in which episodes ended"),
     ],
 )  # fmt: skip
@@ -316,7 +318,7 @@ def test_what_cannot_be_rehearsed_is_refused(fields, asked, message, monkeypatch
 
 def test_continuous_actions_are_refused():
     logs = changed(actions=LOGS.actions.astype(float)[:, None])
-    with pytest.raises(BoundError, match="needs states, and discrete actions, .* use tdr with percentile"):
+    with pytest.raises(BoundError, match=r"needs states, and discrete actions, .* use tdr with percentile"):
         stage(Problem(logs, CANDIDATE))
 
 

@@ -44,15 +44,9 @@ class Rehearsed(ProcessBound):
     world: str | Model = "auto"
 
     def bound(
-        self,
-        problem: Problem,
-        *,
-        confidence: float,
-        side: Side,
-        seed: int,
-        about: About,
+        self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About,
         model: str | Model | None = None,
-    ) -> Bound:
+    ) -> Bound:  # fmt: skip
         """The bound on the candidate's value, or on its gain over the behaviour policy."""
         problem.check_memory("rehearsal")
         stage = stage_of(problem, side, "auto" if model is None else model, self.world)
