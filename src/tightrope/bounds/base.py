@@ -71,9 +71,15 @@ class ProcessBound(Protocol):
     preference: ClassVar[int] = LAST
 
     def bound(
-        self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About,
+        self,
+        problem: Problem,
+        *,
+        confidence: float,
+        side: Side,
+        seed: int,
+        about: About,
         model: str | Model | None = None,
-    ) -> Bound:  # fmt: skip
+    ) -> Bound:
         """The bound on the candidate's value, or on its gain; refuses what it cannot bound.
 
         ``model`` is the one that the estimator corrects or rests on, for bounds that ask.

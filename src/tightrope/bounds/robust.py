@@ -41,9 +41,15 @@ class Robust(ProcessBound):
     preference: ClassVar[int] = 4
 
     def bound(
-        self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About,
+        self,
+        problem: Problem,
+        *,
+        confidence: float,
+        side: Side,
+        seed: int,
+        about: About,
         model: str | Model | None = None,
-    ) -> Bound:  # fmt: skip
+    ) -> Bound:
         """The bound on the candidate's value."""
         if about == "gain":
             raise BoundError("robust bounds a value, not a gain; use tdr with betting for an exact bound on the gain")

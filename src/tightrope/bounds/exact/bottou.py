@@ -52,9 +52,15 @@ class Bottou(ProcessBound):
             )
 
     def bound(
-        self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About,
+        self,
+        problem: Problem,
+        *,
+        confidence: float,
+        side: Side,
+        seed: int,
+        about: About,
         model: str | Model | None = None,
-    ) -> Bound:  # fmt: skip
+    ) -> Bound:
         """The bound on the candidate's value; both ends of the range and the horizon must be declared."""
         _check(problem, about)
         parts, delta = self.parts(problem), 1 - confidence

@@ -44,9 +44,15 @@ class Rehearsed(ProcessBound):
     world: str | Model = "auto"
 
     def bound(
-        self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About,
+        self,
+        problem: Problem,
+        *,
+        confidence: float,
+        side: Side,
+        seed: int,
+        about: About,
         model: str | Model | None = None,
-    ) -> Bound:  # fmt: skip
+    ) -> Bound:
         """The bound on the candidate's value, or on its gain over the behaviour policy."""
         problem.check_memory("rehearsal")
         stage = stage_of(problem, side, "auto" if model is None else model, self.world)
