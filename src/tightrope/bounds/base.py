@@ -70,20 +70,17 @@ class ProcessBound(Protocol):
     of: ClassVar[str]  # the estimator whose value it bounds
     preference: ClassVar[int] = LAST
 
-    def bound(
-        self,
-        problem: Problem,
-        *,
-        confidence: float,
-        side: Side,
-        seed: int,
-        about: About,
-        model: str | Model | None = None,
-    ) -> Bound:
-        """The bound on the candidate's value, or on its gain; refuses what it cannot bound.
+    def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
+        """The bound on the candidate's value, or on its gain; refuses what it cannot bound."""
+        ...
 
-        ``model`` is the one that the estimator corrects or rests on, for bounds that ask.
-        """
+
+@runtime_checkable
+class ModelledBound(ProcessBound, Protocol):
+    """A process bound that computes its estimator itself, and so must know the model which that one corrects."""
+
+    def with_model(self, model: str | Model | None) -> ProcessBound:
+        """The same bound for an estimator with this model; None: it has none."""
         ...
 
 

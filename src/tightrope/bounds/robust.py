@@ -21,7 +21,7 @@ from tightrope.base.records import About, Bound, Guarantee, Side
 from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.base import ProcessBound
 from tightrope.bounds.model_bias.finite_model import Counts, count, logged_states, renumbered
-from tightrope.models import Model, has_tabular
+from tightrope.models import has_tabular
 from tightrope.models.tabular.model import numbered, policy_table
 
 DENSE = 20_000_000  # numbers in a table (states, actions, next states)
@@ -40,16 +40,7 @@ class Robust(ProcessBound):
     of: ClassVar[str] = "mb"
     preference: ClassVar[int] = 4
 
-    def bound(
-        self,
-        problem: Problem,
-        *,
-        confidence: float,
-        side: Side,
-        seed: int,
-        about: About,
-        model: str | Model | None = None,
-    ) -> Bound:
+    def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
         """The bound on the candidate's value."""
         if about == "gain":
             raise BoundError("robust bounds a value, not a gain; use tdr with betting for an exact bound on the gain")

@@ -15,7 +15,6 @@ from tightrope.base.records import About, Bound, Side
 from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.base import ProcessBound
 from tightrope.bounds.exact.empirical_bernstein import bernstein
-from tightrope.models import Model
 
 
 @dataclass(frozen=True)
@@ -51,16 +50,7 @@ class Bottou(ProcessBound):
                 f"largest must be a number above 0, or None for the cube root of n; got {self.largest!r}"
             )
 
-    def bound(
-        self,
-        problem: Problem,
-        *,
-        confidence: float,
-        side: Side,
-        seed: int,
-        about: About,
-        model: str | Model | None = None,
-    ) -> Bound:
+    def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
         """The bound on the candidate's value; both ends of the range and the horizon must be declared."""
         _check(problem, about)
         parts, delta = self.parts(problem), 1 - confidence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from tightrope.base.problem import Problem
 from tightrope.base.progress import part
 from tightrope.base.records import About, Bound, Side
 from tightrope.base.threads import side_by_side
-from tightrope.bounds.base import ProcessBound
+from tightrope.bounds.base import ModelledBound
 from tightrope.bounds.rehearsal.linear import LinearStage
 from tightrope.bounds.rehearsal.stage import Stage
 from tightrope.bounds.rehearsal.tabular import TabularStage
@@ -21,7 +21,7 @@ from tightrope.models import Model, is_discrete
 
 
 @dataclass(frozen=True)
-class Rehearsed(ProcessBound):
+class Rehearsed(ModelledBound):
     """WDR − q·se: q is the largest, over four models, of the level's quantile of (WDR_m − V_model)/se_m.
 
     The models repeat logged steps in new combinations, so that simulated logs hold the rare episodes that the logs
@@ -43,19 +43,16 @@ class Rehearsed(ProcessBound):
     # and known ends; "auto": that of WDR itself, or linear on the features of its fitted Q.
     world: str | Model = "auto"
 
-    def bound(
-        self,
-        problem: Problem,
-        *,
-        confidence: float,
-        side: Side,
-        seed: int,
-        about: About,
-        model: str | Model | None = None,
-    ) -> Bound:
+    model: str | Model = "auto"  # of WDR; calls that name an estimator put its model here
+
+    def with_model(self, model: str | Model | None) -> Rehearsed:
+        """The same bound for WDR with this model."""
+        return replace(self, model="auto" if model is None else model)
+
+    def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
         """The bound on the candidate's value, or on its gain over the behaviour policy."""
         problem.check_memory("rehearsal")
-        stage = stage_of(problem, side, "auto" if model is None else model, self.world)
+        stage = stage_of(problem, side, self.model, self.world)
         count = stage.usual_count if self.n_rehearsals is None else self.n_rehearsals
         rank = int(np.ceil(confidence * (count + 1) - 1e-9))
         if rank > count:
