@@ -273,6 +273,17 @@ def test_bounds_bracket_the_estimate_and_are_the_same_bits_on_any_number_of_thre
     assert lower == pytest.approx(other, abs=0.3 * (upper - lower))
 
 
+def test_it_is_not_recommended_where_another_bound_speaks():
+    """Measured to err where lines are wrong (docs/tether.md): it comes with a warning against itself."""
+    result = tightrope.evaluate(
+        LOGS, CANDIDATE, estimators="wdr", model="fitted-q", methods=[Rehearsed(19), "percentile"]
+    )
+    assert "linear-worlds" in [one.code for one in result["wdr", "rehearsed"].warnings]
+    assert "rehearsed" not in [one.method for one in result.believed]
+    usual = tightrope.evaluate(LOGS, CANDIDATE)
+    assert not any("rehearsed" in one.method for one in usual.bounds)
+
+
 def test_a_state_may_be_a_single_number():
     logs = TrajectoryDataset(
         offsets=LOGS.offsets, rewards=LOGS.rewards, terminated=LOGS.terminated, horizon=6, discount=0.9,

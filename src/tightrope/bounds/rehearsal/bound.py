@@ -73,7 +73,7 @@ class Rehearsed(ModelledBound):
         return Bound(
             value=sign * value, side=side, confidence=confidence, estimate=sign * estimate, estimator="wdr",
             method=self.name, guarantee="approximate", standard_error=error,
-            n_trajectories=problem.dataset.n_trajectories, seed=seed, about=about,
+            n_trajectories=problem.dataset.n_trajectories, seed=seed, about=about, warnings=stage.cautions,
         )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem
 from tightrope.base.progress import tell
 from tightrope.base.records import About, Side
+from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.rehearsal.linear_worlds import Ground, LinearWorld, linear_worlds
 from tightrope.bounds.rehearsal.stage import FOLDS, signed_range, simulated_policies
 from tightrope.models import FittedQ, LinearModel, Model, PolynomialModel, model, prepared_model
@@ -77,6 +78,15 @@ class LinearStage:
     def worlds(self) -> list[LinearWorld]:
         """States alone, states and time, states and a worst case, states and what came just before."""
         return linear_worlds(self.ground)
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """Lines know no cliffs."""
+        text = (
+            "it is calibrated in linear models of the logs: it was measured to err too often where a loss lies beyond "
+            "a limit of the state that few logged steps pass"
+        )
+        return (caution("linear-worlds", text),)
 
     def check_cost(self, count: int) -> None:
         """Refuse so many logs where q̂ in each of them takes roll-outs from every step."""

@@ -12,6 +12,7 @@ from tightrope.base.errors import BoundError
 from tightrope.base.policy import DiscretePolicy, Policy
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Side
+from tightrope.base.warnings import Caution
 
 FOLDS = 5  # as WDR has them
 World = TypeVar("World")
@@ -45,6 +46,11 @@ class Stage(Protocol[World]):
         """How many logs to simulate from each world where nobody says."""
         ...
 
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What to be told about a bound that was calibrated here."""
+        ...
+
     def check_cost(self, count: int) -> None:
         """Refuse so many rehearsals where they would take hours."""
         ...
@@ -76,7 +82,8 @@ def simulated_policies(problem: Problem) -> tuple[DiscretePolicy, DiscretePolicy
         )
     if problem.behavior is not None or not isinstance(behavior, DiscretePolicy):
         raise BoundError(
-            "rehearsal simulates logs of the behaviour policy: read the logs with it (read(behavior=policy))"
+            "rehearsal simulates logs of the behaviour policy: read the logs with it (read(behavior=policy), "
+            "--behavior-policy)"
         )
     return candidate, behavior
 

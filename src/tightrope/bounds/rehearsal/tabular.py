@@ -14,6 +14,7 @@ from tightrope.base.errors import BoundError
 from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Side
+from tightrope.base.warnings import Caution
 from tightrope.bounds.rehearsal.stage import FOLDS, signed_range, simulated_policies
 from tightrope.bounds.rehearsal.worlds import Steps, World, worlds
 from tightrope.models.tabular.following import following_states
@@ -28,6 +29,7 @@ class TabularStage:
 
     parallel: ClassVar[bool] = True
     usual_count: ClassVar[int] = 399
+    cautions: ClassVar[tuple[Caution, ...]] = ()
 
     steps: Steps
     sign: float
