@@ -32,17 +32,16 @@ class Rehearsed(ModelledBound):
     quantities, they are linear regressions with residuals resampled from the logs, and the value in them comes from
     roll-outs, taken two standard errors to the safe side; actions must be discrete. WDR is then computed with the
     model that was asked for in every simulated log, so one without roll-outs (model="fitted-q") is the one to ask
-    for. docs/tether.md says how this fared: it is no recommended bound there.
+    for. ``world`` is a linear or polynomial model with its features and with rewards and ends that are known; "auto"
+    is that of WDR itself, or linear on the features of its fitted Q. docs/tether.md says how this fared: it is no
+    recommended bound there.
     """
 
     name: ClassVar[str] = "rehearsed"
     of: ClassVar[str] = "wdr"
     n_rehearsals: int | None = None  # logs simulated from each model; None: 399 of tables, 99 of linear models
     n_jobs: int | None = None  # threads, a model each; None: as many as there are cores. Linear models take one
-    # What follows a step where states are quantities: a linear or polynomial model, with its features, known rewards
-    # and known ends; "auto": that of WDR itself, or linear on the features of its fitted Q.
-    world: str | Model = "auto"
-
+    world: str | Model = "auto"  # what follows a step where states are quantities, as below
     model: str | Model = "auto"  # of WDR; calls that name an estimator put its model here
 
     def with_model(self, model: str | Model | None) -> Rehearsed:
