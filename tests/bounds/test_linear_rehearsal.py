@@ -333,6 +333,12 @@ def test_continuous_actions_are_refused():
         stage(Problem(logs, CANDIDATE))
 
 
+def test_a_policy_that_only_rates_actions_is_refused():
+    policy = tightrope.CallablePolicy(lambda states, actions, t: np.full(len(actions), 0.5))
+    with pytest.raises(BoundError, match=r"the policy itself with probs\(states, t\)"):
+        tightrope.lower_bound(LOGS, policy, **FITTED, method="rehearsed")
+
+
 def test_actions_that_nobody_logged_are_refused():
     with pytest.raises(BoundError, match="policy takes action 2 in a logged state, and the logs hold no step with it"):
         tightrope.lower_bound(LOGS, UniformPolicy(3), **FITTED, method="rehearsed")

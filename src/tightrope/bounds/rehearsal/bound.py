@@ -41,7 +41,7 @@ class Rehearsed(ModelledBound):
     of: ClassVar[str] = "wdr"
     n_rehearsals: int | None = None  # logs simulated from each model; None: 399 of tables, 99 of linear models
     n_jobs: int | None = None  # threads, a model each; None: as many as there are cores. Linear models take one
-    world: str | Model = "auto"  # what follows a step where states are quantities, as below
+    world: str | Model = "auto"  # what follows a step where states are quantities, as above
     model: str | Model = "auto"  # of WDR; calls that name an estimator put its model here
 
     def with_model(self, model: str | Model | None) -> Rehearsed:

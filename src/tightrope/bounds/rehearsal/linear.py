@@ -52,12 +52,12 @@ class LinearStage:
     def of(cls, problem: Problem, side: Side, chosen: str | Model, world: str | Model) -> LinearStage:
         """Refuses continuous actions, policies that do not list their probabilities, and undeclared rewards."""
         data = problem.dataset
-        if data.states is None or data.states.dtype.kind != "f" or not data.discrete_actions:
+        candidate, behavior = simulated_policies(problem)
+        if data.states is None or not data.discrete_actions:
             raise BoundError(
                 "rehearsal simulates logs: it needs states, and discrete actions, numbered from 0 (states may be "
                 "numbers, names or quantities). For others use tdr with percentile, or pdwis with studentized"
             )
-        candidate, behavior = simulated_policies(problem)
         sign, lowest, highest = signed_range(data, side)
         logs, settings = Transitions.of(data), regression(chosen, world)
         check_final_states(settings, data)
