@@ -10,6 +10,7 @@ may share one, and a run that was ended goes on where it stood. A line takes 1 t
   candidate three times out of four. Linear and Gaussian: all values are exact, and the linear models are right.
 - rare loss: the same, and after a = 1 one step in 50 loses 30. Exact too.
 - cliff: drift that loses 30 in every step with s > 2.2, which logs of 20 episodes seldom hold: a linear model is wrong.
+- known cliff: the same logs; the models are told the reward as a function of the state, and learn the moves alone.
 - MountainCar: position and velocity as floats; rewards and the goal are known, moves are not linear.
 """
 
@@ -115,14 +116,17 @@ class Cell(NamedTuple):
 
 
 def cells() -> dict[str, Cell]:
-    known = LinearModel(
+    goal = LinearModel(
         reward=lambda s, a, n, t: np.full(len(s), -1.0), terminated=lambda s, a, n, t: n[:, 0] >= 0.5 - 1 / 64
     )
+    edge = LinearModel(reward=lambda s, a, n, t: s[:, 0] - LOSS * (s[:, 0] > CLIFF))
+    below, value = (lambda n, rng: drift(n, rng, cliff=CLIFF)), cliff_value()
     return {
         "drift": Cell(drift, Fixed(0.75), drift_value(0.75, 0.0)),
         "rare loss": Cell(lambda n, rng: drift(n, rng, rare=RARE), Fixed(0.75), drift_value(0.75, RARE)),
-        "cliff": Cell(lambda n, rng: drift(n, rng, cliff=CLIFF), Fixed(0.75), cliff_value()),
-        "MountainCar": Cell(car, Snapped(CAR.candidate.table), CAR.true_value, known),
+        "cliff": Cell(below, Fixed(0.75), value),
+        "known cliff": Cell(below, Fixed(0.75), value, edge),
+        "MountainCar": Cell(car, Snapped(CAR.candidate.table), CAR.true_value, goal),
     }
 
 
@@ -136,7 +140,10 @@ def bounds(cell: Cell, logs: TrajectoryDataset, number: int) -> Iterator[tuple[s
             shared["method"] = Rehearsed(world=cell.world)
         if estimator == "wdr":
             shared["model"] = FittedQ()
-        yield f"{estimator}/{method}", tightrope.lower_bound(logs, cell.candidate, **shared).value
+        yield (
+            f"{estimator}/{method}" if estimator else "recommended",
+            tightrope.lower_bound(logs, cell.candidate, **shared).value,
+        )
 
 
 def run(journal: Path, first: int, last: int) -> None:
@@ -150,7 +157,7 @@ def run(journal: Path, first: int, last: int) -> None:
                 for n in SIZES:
                     if (name, n, number) in known:
                         continue
-                    logs = cell.logs(n, np.random.default_rng([2026, n, number, *name.encode()]))
+                    logs = cell.logs(n, np.random.default_rng([2026, n, number, *name.removeprefix("known ").encode()]))
                     line = {"problem": name, "n": n, "number": number, "truth": cell.truth}
                     out.write(json.dumps(line | {"bounds": dict(bounds(cell, logs, number))}) + "\n")
                     out.flush()
