@@ -146,8 +146,8 @@ def bounds(cell: Cell, logs: TrajectoryDataset, number: int) -> Iterator[tuple[s
         )
 
 
-def run(journal: Path, first: int, last: int) -> None:
-    every = cells()
+def run(journal: Path, first: int, last: int, only: str | None) -> None:
+    every = {name: cell for name, cell in cells().items() if only in (None, name)}
     known = {(line["problem"], line["n"], line["number"]) for line in lines(journal)}
     with journal.open("a", encoding="utf-8") as out:
         for number in range(first, last):
@@ -186,8 +186,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--last", type=int, default=100, help="the first number that is left out")
+    parser.add_argument("--only", help="the problem, where it is not all of them")
     parser.add_argument("--journal", type=Path, default=Path("build/linear_rehearsal.jsonl"))
     asked = parser.parse_args()
     asked.journal.parent.mkdir(parents=True, exist_ok=True)
-    run(asked.journal, asked.first, asked.last)
+    run(asked.journal, asked.first, asked.last, asked.only)
     print(table(asked.journal))
