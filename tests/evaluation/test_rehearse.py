@@ -9,15 +9,14 @@ import tightrope
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
-from tightrope.bounds.rehearsal.bound import Stage
-from tightrope.bounds.rehearsal.worlds import worlds
+from tightrope.bounds.rehearsal.tabular import TabularStage
 from tightrope.domains import FiniteMDP, small
 
 DECLINE = small("decline")
 LOGS = DECLINE.logs(60, rng=np.random.default_rng(3))
 
 
-def as_process(stage: Stage) -> FiniteMDP:
+def as_process(stage: TabularStage) -> FiniteMDP:
     """The first world as a process, by counting: one visit for each logged step, one for the state's whole pool."""
     steps = stage.steps
     shape = (steps.n_states, steps.n_actions, steps.n_states + 1)
@@ -39,16 +38,16 @@ def as_process(stage: Stage) -> FiniteMDP:
 
 
 def test_the_value_in_a_world_is_that_of_the_process_it_simulates():
-    stage = Stage.of(Problem(LOGS, DECLINE.candidate), "lower")
+    stage = TabularStage.of(Problem(LOGS, DECLINE.candidate), "lower")
     process = as_process(stage)
-    world = worlds(stage.steps)[0]
+    world = stage.worlds[0]
     for table in (stage.policy, stage.behavior):
         assert stage.value(world, table) == pytest.approx(process.value(TabularPolicy(table)), abs=1e-10)
 
 
 def test_simulated_logs_are_logs_of_that_world():
-    stage = Stage.of(Problem(LOGS, DECLINE.candidate), "lower")
-    world = worlds(stage.steps)[0]
+    stage = TabularStage.of(Problem(LOGS, DECLINE.candidate), "lower")
+    world = stage.worlds[0]
     rng = np.random.default_rng(0)
     returns = np.concatenate([stage.logs(world, rng, LOGS).returns for _ in range(300)])
     error = returns.std() / np.sqrt(len(returns))
@@ -57,8 +56,8 @@ def test_simulated_logs_are_logs_of_that_world():
 
 def test_estimates_on_simulated_logs_average_to_their_truth():
     """Ratios, policies and the end of episodes go along: importance sampling is unbiased there too."""
-    stage = Stage.of(Problem(LOGS, DECLINE.candidate), "lower")
-    world = worlds(stage.steps)[0]
+    stage = TabularStage.of(Problem(LOGS, DECLINE.candidate), "lower")
+    world = stage.worlds[0]
     rng, policy = np.random.default_rng(1), TabularPolicy(stage.policy)
     logs = [stage.logs(world, rng, LOGS) for _ in range(300)]
     estimates = np.array([tightrope.estimate(one, policy, estimator="pdis") for one in logs])

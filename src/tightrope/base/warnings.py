@@ -146,6 +146,12 @@ CODES: dict[str, Code] = {
         "the bound says no more than the declared range",
         "more logs, or a narrower range that is true",
     ),
+    "linear-worlds": Code(
+        "bound",
+        "`rehearsed` where states are quantities: it is calibrated in linear models of the logs, and none of them "
+        "shows a loss beyond a limit of the state that few logged steps pass",
+        "`tdr` with `percentile`; see [the measurements](../tether.md)",
+    ),
     # -- good to know --------------------------------------------------------------------------------------------
     "unlogged-actions": Code(
         None,

@@ -13,6 +13,7 @@ from tightrope.base.records import About, Bound, Side
 from tightrope.base.warnings import Caution
 from tightrope.functional.engines import Replicates
 from tightrope.functional.values import SequentialValues, TrajectoryValues
+from tightrope.models import Model
 
 Need = Literal["values", "leave_one_out", "standard_errors"]
 LAST = 100  # the place of a bound whose error rates nobody has measured
@@ -71,6 +72,15 @@ class ProcessBound(Protocol):
 
     def bound(self, problem: Problem, *, confidence: float, side: Side, seed: int, about: About) -> Bound:
         """The bound on the candidate's value, or on its gain; refuses what it cannot bound."""
+        ...
+
+
+@runtime_checkable
+class ModelledBound(ProcessBound, Protocol):
+    """A process bound that computes its estimator itself, and so must know the model which that one corrects."""
+
+    def with_model(self, model: str | Model | None) -> ProcessBound:
+        """The same bound for an estimator with this model; None: it has none."""
         ...
 
 

@@ -91,8 +91,8 @@ class TimeGuesses:
         for row, (earlier, later) in enumerate(blocks):
             guess = mean_returns_to_come(data.offsets, np.sort(earlier), data.rewards, data.discount, data.horizon)
             for some in pieces(data.offsets, later, folder.PART):
-                told = guess[times_of(data.offsets, later[some])]
-                yield row, some, np.repeat(told[:, None], self.n_choices, axis=1)
+                values = guess[times_of(data.offsets, later[some])]
+                yield row, some, np.repeat(values[:, None], self.n_choices, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,8 +71,9 @@ def _of_models(data: TrajectoryDataset) -> list[Gap]:
         if values is not None and values.dtype.kind == "f"
     ]
     if quantities:
+        ruled_out = "tabular models, robust and rehearsed" if "actions" in quantities else "tabular models and robust"
         missing.append(
-            Gap(f"numbered or named {' and '.join(quantities)}", "tabular models, robust and rehearsed",
+            Gap(f"numbered or named {' and '.join(quantities)}", ruled_out,
                 "Nothing to mend where they are quantities; linear and polynomial models take them")
         )  # fmt: skip
     if is_text(data.states) or is_text(data.actions):

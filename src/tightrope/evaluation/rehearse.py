@@ -12,10 +12,8 @@ import numpy as np
 
 from tightrope.base.beside import Rehearsal
 from tightrope.base.errors import BoundError
-from tightrope.base.policy import TabularPolicy
 from tightrope.base.problem import Problem
-from tightrope.bounds.rehearsal.bound import Stage
-from tightrope.bounds.rehearsal.worlds import worlds
+from tightrope.bounds.rehearsal.bound import stage_of
 from tightrope.evaluation.case import Answer, Case, Pair
 from tightrope.evaluation.overlap import overlap
 from tightrope.evaluation.work import answers_of
@@ -28,9 +26,10 @@ def rehearse(cases: Sequence[Case], pairs: Sequence[Pair], count: int) -> tuple[
     problem, settings = cases[0].problem, cases[0].settings
     if cases[0].clusters is not None:
         raise BoundError("rehearsals must be 0 with clusters or strata, because they simulate independent episodes")
-    stage = Stage.of(problem, "lower")
-    world = worlds(stage.steps)[0]
-    truth, policy = stage.value(world, stage.policy), TabularPolicy(stage.policy)
+    model = next((one.model for one, _ in pairs if one.model is not None), "auto")
+    stage = stage_of(problem, "lower", model)
+    world, policy = stage.worlds[0], stage.candidate
+    truth, _ = stage.truth(world, "value")  # where roll-outs say it, enough of them to count errors
     slack = 1e-9 * max(1.0, abs(truth))
     errors = np.zeros((len(cases), len(pairs)), dtype=np.int64)
     trials = np.zeros_like(errors)

@@ -13,7 +13,7 @@ from tightrope.base.problem import Problem
 from tightrope.base.records import Bound
 from tightrope.base.warnings import coded
 from tightrope.bounds import Method
-from tightrope.bounds.base import BootstrapBound, ExactBound, ProcessBound, is_exact, learns
+from tightrope.bounds.base import BootstrapBound, ExactBound, ModelledBound, ProcessBound, is_exact, learns
 from tightrope.estimators import ESTIMATORS, USUAL, Estimator
 from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
 from tightrope.estimators.clustered import sequence_by_cluster, values_by_cluster
@@ -178,6 +178,8 @@ def _process(case: Case, estimator: Estimator, method: ProcessBound) -> Bound:
             "another method"
         )
     settings = case.settings
+    if isinstance(method, ModelledBound):
+        method = method.with_model(estimator.model)
     bound = method.bound(
         case.problem, confidence=settings.confidence, side=case.side, seed=settings.seed, about=subject(estimator)
     )

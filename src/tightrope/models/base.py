@@ -93,6 +93,15 @@ class TracedModel(Protocol):
 
 
 @runtime_checkable
+class AssignedModel(Protocol):
+    """A prepared model that corrects episodes under many rows of weights at once, each episode under one of them."""
+
+    def assigned_variates(self, weights: Array, rows: IntArray) -> tuple[Array, Array]:
+        """``control_variates`` of every step, (N,) each: those of episode i under row rows[i] of weights (rows, n)."""
+        ...
+
+
+@runtime_checkable
 class SmoothModel(Protocol):
     """A prepared model that also knows how each episode moves its value, to first order."""
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.checks import lent, numbers
-from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.folder import Scratch
 from tightrope.base.problem import Problem
@@ -25,6 +25,7 @@ from tightrope.models.rollouts.transitions import Transitions
 
 Anything = npt.NDArray[Any]
 FeatureMap = Callable[[Anything, Anything], Any]
+Features = Callable[[Transitions, Array, Anything], Array]  # of states (K, d) and actions (K, ...)
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,11 @@ class LinearModel(RolloutSettings):
 
     def prepare(self, problem: Problem, *, anchor: str) -> RolloutModel:
         """The sums of these logs; refuses logs that do not determine the coefficients."""
-        logs = Transitions.of(problem.dataset)
-        names = ["1", *(f"state {k}" for k in range(logs.width)), *logs.action_names()]
-        return _prepare(self, problem, logs, anchor, _linear, names)
+        return _prepare(self, problem, Transitions.of(problem.dataset), anchor)
+
+    def design(self, logs: Transitions) -> tuple[Features, list[str] | None]:
+        """The features of states and actions, and their names."""
+        return _linear, ["1", *(f"state {k}" for k in range(logs.width)), *logs.action_names()]
 
 
 @dataclass(frozen=True)
@@ -62,15 +65,15 @@ class PolynomialModel(RolloutSettings):
 
     def prepare(self, problem: Problem, *, anchor: str) -> RolloutModel:
         """The sums of these logs; refuses logs that do not determine the coefficients."""
-        logs = Transitions.of(problem.dataset)
-        if self.features is None:
-            squares = [f"state {k} squared" for k in range(logs.width)]
-            cubes = [f"state {k} cubed" for k in range(logs.width)]
-            return _prepare(self, problem, logs, anchor, _cubic, ["1", *squares, *cubes, *logs.action_names()])
-        return _prepare(self, problem, logs, anchor, partial(_given, self.features), None)
+        return _prepare(self, problem, Transitions.of(problem.dataset), anchor)
 
-
-Features = Callable[[Transitions, Array, Anything], Array]  # of states (K, d) and actions (K, ...)
+    def design(self, logs: Transitions) -> tuple[Features, list[str] | None]:
+        """The features of states and actions, and their names where they are ours."""
+        if self.features is not None:
+            return partial(_given, self.features), None
+        squares = [f"state {k} squared" for k in range(logs.width)]
+        cubes = [f"state {k} cubed" for k in range(logs.width)]
+        return _cubic, ["1", *squares, *cubes, *logs.action_names()]
 
 
 def _linear(logs: Transitions, states: Array, actions: Anything) -> Array:
@@ -89,27 +92,26 @@ def _given(features: FeatureMap, logs: Transitions, states: Array, actions: Anyt
     return values
 
 
-def _prepare(
-    settings: RolloutSettings,
-    problem: Problem,
-    logs: Transitions,
-    anchor: str,
-    features: Features,
-    names: list[str] | None,
-) -> RolloutModel:
-    data = logs.data
-
-    def of_steps(steps: Any) -> Array:
-        return features(logs, logs.states[steps], logs.actions[steps])
-
-    named = names or [f"feature {j}" for j in range(of_steps(slice(0, 1)).shape[1])]
-    extra = [data.rewards] if settings.reward is None else []
+def check_final_states(settings: RolloutSettings, data: TrajectoryDataset) -> None:
+    """Refuse a known end where the logs do not hold the states in which episodes ended."""
     if settings.terminated is not None and data.terminated.any() and data.final_states is None:
         raise DataError(
             "terminated=... needs the states in which episodes ended, and the logs do not hold them: fitted without "
             "them, the model would end too seldom. Log those states (next_obs_*), or leave terminated out, and the "
             "model learns the ends"
         )
+
+
+def _prepare(settings: LinearModel | PolynomialModel, problem: Problem, logs: Transitions, anchor: str) -> RolloutModel:
+    data = logs.data
+    features, names = settings.design(logs)
+
+    def of_steps(steps: Any) -> Array:
+        return features(logs, logs.states[steps], logs.actions[steps])
+
+    named = names or [f"feature {j}" for j in range(of_steps(slice(0, 1)).shape[1])]
+    extra = [data.rewards] if settings.reward is None else []
+    check_final_states(settings, data)
     learn_end = settings.terminated is None and bool(data.terminated.any())
     extra += [logs.ends] if learn_end else []
     if learn_end and settings.reward is None:  # a given reward may look at the state in which an episode ended

@@ -293,14 +293,14 @@ TOPIC = Topic(
         ),
         Mutant(
             "rehearsed bounds are held against the behaviour policy's value",
-            "rehearse",
-            "stage.value(world, stage.policy)",
-            "stage.value(world, stage.behavior)",
+            "TabularStage.truth",
+            "value = self.value(world, self.policy)",
+            "value = self.value(world, self.behavior)",
             "test_bounds_that_err_are_counted_and_shown",
         ),
         Mutant(
             "rehearsed logs go on after their end",
-            "Stage.logs",
+            "TabularStage.logs",
             "np.arange(shape[1]) < lengths[:, None]",
             "np.arange(shape[1]) < lengths.max()",
             "test_simulated_logs_are_logs_of_that_world",

@@ -162,32 +162,13 @@ def fit(
 
 
 @compiled
-def wdr(
-    states: Any, actions: Any, rewards: Any, lengths: Any, final: Any, fold: Any, ratios: Any, policy: Any,
-    discount: Any, unseen: Any, gain: Any,
-) -> Any:  # fmt: skip
-    """Cross-fitted WDR (with ``gain`` less the mean return) and its jackknife standard error; NaN where undefined."""
-    horizon, n_states, n_actions = policy.shape
-    n, folds = len(lengths), fold.max() + 1
-    q_values, v_values = np.empty((folds, horizon, n_states, n_actions)), np.empty((folds, horizon + 1, n_states))
-    for k in range(folds):
-        fit(states, actions, rewards, lengths, final, fold, k, policy, discount, unseen, q_values[k], v_values[k])
-    plain, weights, terms = np.zeros(n), np.zeros((n, horizon)), np.zeros((n, horizon))
+def jackknife(plain: Any, weights: Any, terms: Any) -> Any:
+    """Mean of plain (n,) plus, for every time, Σ terms / Σ weights (n, T), and its jackknife error; NaN: undefined."""
+    n, horizon = weights.shape
     total_weight, total_term = np.zeros(horizon), np.zeros(horizon)
     for i in range(n):
-        k, weight, shrink = fold[i], 1.0, 1.0
-        plain[i] = v_values[k, 0, states[i, 0]]
         for t in range(horizon):
-            if t < lengths[i]:
-                weight *= ratios[i, t]
-                ahead = v_values[k, t + 1, states[i, t + 1]] if t + 1 < lengths[i] else 0.0
-                error = rewards[i, t] - q_values[k, t, states[i, t], actions[i, t]] + discount * ahead
-                terms[i, t] = shrink * weight * error
-                if gain:
-                    plain[i] -= shrink * rewards[i, t]
-                shrink *= discount
-            weights[i, t] = weight
-            total_weight[t] += weight
+            total_weight[t] += weights[i, t]
             total_term[t] += terms[i, t]
     base = plain.sum()
     estimate = base / n
@@ -206,6 +187,34 @@ def wdr(
         mean += (without - estimate) / n
         square += (without - estimate) ** 2 / n
     return estimate, math.sqrt(max(0.0, (square - mean * mean) * (n - 1)))
+
+
+@compiled
+def wdr(
+    states: Any, actions: Any, rewards: Any, lengths: Any, final: Any, fold: Any, ratios: Any, policy: Any,
+    discount: Any, unseen: Any, gain: Any,
+) -> Any:  # fmt: skip
+    """Cross-fitted WDR (with ``gain`` less the mean return) and its jackknife standard error; NaN where undefined."""
+    horizon, n_states, n_actions = policy.shape
+    n, folds = len(lengths), fold.max() + 1
+    q_values, v_values = np.empty((folds, horizon, n_states, n_actions)), np.empty((folds, horizon + 1, n_states))
+    for k in range(folds):
+        fit(states, actions, rewards, lengths, final, fold, k, policy, discount, unseen, q_values[k], v_values[k])
+    plain, weights, terms = np.zeros(n), np.zeros((n, horizon)), np.zeros((n, horizon))
+    for i in range(n):
+        k, weight, shrink = fold[i], 1.0, 1.0
+        plain[i] = v_values[k, 0, states[i, 0]]
+        for t in range(horizon):
+            if t < lengths[i]:
+                weight *= ratios[i, t]
+                ahead = v_values[k, t + 1, states[i, t + 1]] if t + 1 < lengths[i] else 0.0
+                error = rewards[i, t] - q_values[k, t, states[i, t], actions[i, t]] + discount * ahead
+                terms[i, t] = shrink * weight * error
+                if gain:
+                    plain[i] -= shrink * rewards[i, t]
+                shrink *= discount
+            weights[i, t] = weight
+    return jackknife(plain, weights, terms)
 
 
 @compiled

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tightrope.base.dataset import Array, BoolArray
+from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.models.fitted.steps import Steps
 from tightrope.models.fitted.sums import QSums, determined, turned
 
@@ -92,6 +92,24 @@ class LinearQ:
                 done, would = steps.basis.taken(places), steps.expected(places, data.times[places])
                 q_values[places] = (turned(done, self.sums.transform) * there).sum(axis=1)
                 state_values[places] = (turned(would, self.sums.transform) * there).sum(axis=1)
+        return q_values, state_values
+
+    def assigned_variates(self, weights: Array, rows: IntArray) -> tuple[Array, Array]:
+        """q̂_t(S_t, A_t) and v̂_t(S_t) of every step, those of episode i under row rows[i] of the weights."""
+        data, steps = self.steps.data, self.steps
+        later = np.empty((len(weights), data.horizon, self.sums.width))
+        for some, sums in self.sums.blocks(np.asarray(weights, dtype=np.float64)):
+            solved = self._solve(sums)
+            for t, coefficients in self._backwards(solved):
+                later[some, t] = coefficients
+            later[some][~solved.fitted] = np.nan
+        q_values, state_values = np.empty(data.n_steps), np.empty(data.n_steps)
+        for start, stop in steps.chunks(3):
+            places = data.steps_of(np.arange(start, stop))
+            there = later[np.repeat(rows[start:stop], data.lengths_of(start, stop)), data.times[places]]
+            done, would = steps.basis.taken(places), steps.expected(places, data.times[places])
+            q_values[places] = (turned(done, self.sums.transform) * there).sum(axis=1)
+            state_values[places] = (turned(would, self.sums.transform) * there).sum(axis=1)
         return q_values, state_values
 
     def influences(self, weights: Array) -> Array:
