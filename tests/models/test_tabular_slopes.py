@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tightrope import TabularPolicy
 from tightrope.base.problem import Problem
 from tightrope.domains import small
 from tightrope.models import TabularModel
@@ -39,12 +40,17 @@ def test_slopes_are_derivatives(name):
     assert weights @ found == pytest.approx(0.0, abs=1e-9) or "smoothed" in name  # pseudo-visits do not grow along
 
 
+@pytest.mark.parametrize("sure", [False, True])
 @pytest.mark.parametrize("name", SETTINGS)
-def test_values_of_steps_and_what_moves_them(name):
-    """Those of each row alone, to the bit; and the derivative of any sum of them, by central differences."""
+def test_values_of_steps_and_what_moves_them(name, sure):
+    """Those of each row alone, to the bit; and the derivative of any sum of them, by central differences.
+
+    A candidate that is sure of its actions never takes some that were logged: their q̂ counts all the same.
+    """
     problem, rng = small("bonus"), np.random.default_rng(1)
-    data = problem.logs(12, rng=np.random.default_rng(3))
-    made = TabularModel(**SETTINGS[name]).prepare(Problem(data, problem.candidate), anchor="low")
+    data, table = problem.logs(12, rng=np.random.default_rng(3)), problem.candidate.table
+    policy = TabularPolicy(np.eye(table.shape[-1])[table.argmax(axis=-1)]) if sure else problem.candidate
+    made = TabularModel(**SETTINGS[name]).prepare(Problem(data, policy), anchor="low")
     weights = rng.uniform(0.5, 2.0, size=(11, 12))
     both = made.step_values(weights)
     for row, *values in zip(weights, *both, strict=True):

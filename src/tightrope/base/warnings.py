@@ -112,7 +112,7 @@ CODES: dict[str, Code] = {
     ),
     "no-correction": Code(
         "model",
-        "`dr` or `wdr` with a model fitted to the same data, which it explains wholly: nothing is corrected",
+        "`dr`, `wdr` or `magic` with a model fitted to the same data, which it explains wholly: nothing is corrected",
         '`fit="cross"`',
     ),
     "sharp": Code(

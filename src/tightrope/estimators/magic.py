@@ -43,8 +43,8 @@ class MAGIC(_DoublyRobust):
     The model's value is part of the blend, and resampling sees its error only where the model is fitted again. So by
     default (``fit="auto"``) every row of weights has a model of its own where that is quick, as with tabular models;
     models that need roll-outs are cross-fitted, and bounds err more often than they say. On four small problems with 20
-    episodes, 95 % bounds of either side erred in 0 to 12 % of data sets with a model per row, in 1 to 22 % with values
-    that stay; on one where every model is wrong, in up to 27 % and 47 %.
+    episodes, 95 % bounds of either side erred in 0 to 11 % of data sets with a model per row, in 1 to 22 % with values
+    that stay; on one where every model is wrong, in up to 31 % and 47 %.
 
     Thomas and Brunskill (2016), "Data-Efficient Off-Policy Policy Evaluation for Reinforcement Learning". Ω is that of
     the mean; the authors' published code notes that a factor n was missing from it in the paper's experiments.

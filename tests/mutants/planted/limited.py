@@ -126,6 +126,13 @@ TOPIC = Topic(
             "test_influences_are_derivatives_of_what_is_picked",
         ),
         Mutant(
+            "members' values of the rows before are taken for those of other rows",
+            "Among.parts",
+            "last is None or not np.array_equal(last[0], weights)",
+            "last is None",
+            "test_the_choice_is_made_anew_under_every_row test_influences_are_derivatives_of_what_is_picked",
+        ),
+        Mutant(
             "standard errors of members hang on the scale of the weights",
             "covariances",
             "weights * (weights.sum(axis=1, keepdims=True) / max(n - 1, 1))",
