@@ -13,6 +13,7 @@ from tests.rehearsal_oracle import KINDS, SlowWorld
 from tightrope import BoundError, TabularPolicy, TrajectoryDataset, UniformPolicy
 from tightrope.base.policy.discrete import Discrete
 from tightrope.base.problem import Problem
+from tightrope.base.progress import watched
 from tightrope.bounds import Rehearsed
 from tightrope.bounds.rehearsal.linear import LinearStage
 from tightrope.bounds.rehearsal.tabular import TabularStage
@@ -271,6 +272,18 @@ def test_bounds_bracket_the_estimate_and_are_the_same_bits_on_any_number_of_thre
     assert lower < tightrope.estimate(LOGS, CANDIDATE, **FITTED) < upper
     assert lower != other
     assert lower == pytest.approx(other, abs=0.3 * (upper - lower))
+
+
+def test_progress_is_told_and_rises():
+    told = []
+    with watched(lambda what, share: told.append((what, share))):
+        tightrope.lower_bound(LOGS, CANDIDATE, **FITTED, method=Rehearsed(19))
+    assert {what for what, _ in told} == {"the candidate's value in a linear world", "WDR in simulated logs"}
+    for name in dict(told):
+        shares = [share for what, share in told if what == name]
+        assert shares == sorted(shares)
+        assert shares[0] == 0
+        assert 0.7 < shares[-1] < 1
 
 
 def test_it_is_not_recommended_where_another_bound_speaks():
