@@ -122,9 +122,28 @@ def test_strata_are_resampled_within_and_exact_comparisons_refuse_them():
         tightrope.compare(replace(logs, strata=np.arange(60) // 55), same)
 
 
-def test_one_cluster_is_no_sample():
-    with pytest.raises(BoundError, match="at least two of them"):
-        tightrope.compare(replace(BONUSES, clusters=np.zeros(200, int)), {"new": BONUS.candidate})
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_few_clusters_are_no_sample(count):
+    """With k clusters all lie on one side of the truth in 2 of 2^k logs: only exact bounds may answer."""
+    few = replace(BONUSES, clusters=np.arange(200) % count)
+    with pytest.raises(BoundError, match=f"fewer than 10 independent episodes.*got {count} clusters, 200 episodes"):
+        tightrope.compare(few, {"new": BONUS.candidate})
+    assert tightrope.compare(few, {"new": BONUS.candidate}, strict=True).guarantee == "exact"
+    result = tightrope.evaluate(few, BONUS.candidate, threshold=0.0)
+    assert {bound.guarantee for bound in result.believed} <= {"exact"}
+
+
+def test_a_split_goes_by_arrival_and_not_by_name():
+    """Names may rise with what episodes earn: ranks of names and a fixed seed would always test the same kind."""
+    names = np.random.default_rng(5).permutation(60)
+    logs = replace(BONUSES.take(np.arange(180)), clusters=np.repeat(np.arange(60), 3))
+    renamed = replace(logs, clusters=names[logs.clusters])
+    for one, other in zip(module.parts(logs, 0), module.parts(renamed, 0), strict=True):
+        np.testing.assert_array_equal(one, other)
+    order = np.random.default_rng(6).permutation(200)  # sorted by another name; the rows came as they came
+    shuffled = BONUSES.take(order)
+    tested = [{*data.arrival[module.parts(data, 0)[1]]} for data in (BONUSES, shuffled)]
+    assert tested[0] == tested[1]
 
 
 def test_a_comparison_says_how_many_clusters_there_are():

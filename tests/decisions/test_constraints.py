@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import tightrope
 from tightrope import BoundError, Constrained, DataError, Demand
+from tightrope.base.warnings import caution
 from tightrope.cli import app
 from tightrope.decisions.constraints import _answered, _parsed
 from tightrope.domains import small
@@ -139,9 +140,9 @@ def test_the_command_reads_each_outcome_from_its_own_column(tmp_path):
         return CliRunner().invoke(app, ["constrain", path, *ranges, *(w for one in demands for w in ("--demand", one))])
 
     yes = run("cured>=0.3", "harm<=0.5")
-    assert (yes.exit_code, yes.stdout.splitlines()[0]) == (0, "Yes: all demands are met, with confidence 0.95")
+    assert (yes.exit_code, yes.stdout.splitlines()[0]) == (0, "Yes: all demands are met, with confidence 0.95 (exact)")
     no = run("cured>=0.3", "harm <= 0.01")
-    assert (no.exit_code, no.stdout.splitlines()[0]) == (4, "No: not met is harm, with confidence 0.95")
+    assert (no.exit_code, no.stdout.splitlines()[0]) == (4, "No: not met is harm, with confidence 0.95 (exact)")
     assert run("cured>=0.58", "harm<=0.5").exit_code == 5
     wrong = run("harm=0.1")
     assert wrong.exit_code == 2
@@ -165,3 +166,17 @@ def test_progress_goes_over_all_demands_and_never_back():
     assert shares == sorted(shares)
     assert {round(4 * share) / 4 for share in shares} >= {0.25, 0.5, 0.75, 1.0}
     assert shares[-1] == 1.0
+
+
+def test_a_no_shows_what_refutes_it_and_warnings_are_said():
+    logs = CLINIC.logs(60, rng=np.random.default_rng(0))
+    logs = replace(logs, notes=(caution("group-column", "a column ward is not used", columns=1),))
+    result = tightrope.constrained({"cured": (logs, ">= 0.95"), "again": (logs, ">= 0")}, CLINIC.candidate)
+    refuted = result.demands[0]
+    assert refuted.answer == "no"
+    assert refuted.decided is refuted.against
+    assert "no (value ≤ " in str(refuted)
+    assert "(approximate)" in result.headline
+    assert result.warnings
+    assert all(f"! {one}" in str(result) for one in result.warnings)
+    assert Constrained.from_json(result.to_json()) == result

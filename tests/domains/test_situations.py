@@ -10,7 +10,7 @@ from tightrope.models import SimulatorModel, TabularModel
 
 RIGHT = {
     "good model, poor overlap": {"mb"},
-    "wrong model, good overlap": {"tdr+wdr"},
+    "wrong model, good overlap": {"tdr"},
     "deterministic candidate": {"mb"},
     "no answer possible": {None},
 }

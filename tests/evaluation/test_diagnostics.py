@@ -294,3 +294,25 @@ def test_summary_by_hand():
     assert found.return_error == pytest.approx(math.sqrt(sum((x - mean) ** 2 for x in returns) / 2 / 3))
     assert (found.actions, found.states, found.terminated, found.horizon_declared) == ("2 values", "2 values", 0, False)
     assert summarize(data.take([0])).return_error == math.inf
+
+
+def test_actions_that_decide_how_many_episodes_a_cluster_has_are_seen():
+    """A patient comes back once after action 0, which the candidate prefers: ρ is (.8, .2) over .5, counted by hand.
+
+    By episode the ratios average to 1. Of a patient's mean, action 0 first (1.6) brings the mean of 1.6 and another
+    ratio of mean 1, so 1.3; action 1 first brings 0.4: on average (1.3 + 0.4) / 2 = 0.85.
+    """
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 2, 3000)
+    again = np.flatnonzero(first == 0)
+    actions = np.concatenate([first, rng.integers(0, 2, len(again))])
+    data = tightrope.TrajectoryDataset(
+        offsets=np.arange(len(actions) + 1), rewards=np.full(len(actions), 0.5), horizon=1,
+        terminated=np.ones(len(actions), dtype=bool), behavior_log_probs=np.full(len(actions), np.log(0.5)),
+        eval_log_probs=np.log(np.where(actions == 0, 0.8, 0.2)), reward_range=(0.0, 1.0),
+        clusters=np.concatenate([np.arange(3000), again]),
+    )  # fmt: skip
+    by_patient, by_episode = (overlap(Problem(one)) for one in (data, replace(data, clusters=None)))
+    assert by_episode.mean_ratio == pytest.approx(1.0, abs=0.03)
+    assert by_patient.mean_ratio == pytest.approx(0.85, abs=0.03)
+    assert "mean-ratio" in {caution.code for caution in by_patient.warnings}

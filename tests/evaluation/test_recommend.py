@@ -157,3 +157,11 @@ def test_few_episodes_never_rest_on_the_model_alone():
         assert made.bound.estimator == "tdr"
         silent += flaw(made.bound) is not None
     assert silent > 0, "every data set said something: this would test nothing"
+
+
+@pytest.mark.parametrize("end", [0.0, 1.0])
+def test_returns_that_are_all_alike_have_a_bound(end):
+    """Nothing lies between the returns and an end of their range: there is no nearer one to name."""
+    data = replace(MANY, rewards=np.full(MANY.n_steps, end), return_range=None, reward_range=(0.0, 1.0))
+    result = tightrope.evaluate(data, BONUS.candidate, n_resamples=200)
+    assert "dominates" not in result.advice

@@ -71,6 +71,19 @@ class Clusters:
         np.add.at(total, self.code, values)
         return total / self.sizes.reshape(-1, *[1] * (values.ndim - 1))
 
+    def log_means(self, logs: Array) -> Array:
+        """The logarithm of each cluster's mean of exp(logs), (n,) to (clusters,).
+
+        Of importance ratios these means average to 1, unless actions decide how many episodes a cluster has; then no
+        bound by cluster holds.
+        """
+        largest = float(logs.max())
+        if not np.isfinite(largest):
+            return np.full(self.n, largest)
+        with np.errstate(divide="ignore"):
+            result: Array = np.log(self.means(np.exp(logs - largest))) + largest
+        return result
+
     def check_two(self) -> None:
         """Refuse what resampling cannot say anything about."""
         if self.n < 2:

@@ -116,4 +116,5 @@ def _show(result: Improvement, out: Path, json: bool) -> None:
         say(str(result.bound))
     for note in result.notes:
         say(f"! {note}")
-    say(f"Written to {out}: give it to evaluate as --policy {out}." if result.success else "Nothing was written.")
+    again = f"Written to {out}. To judge it again use new logs, for these chose it: evaluate ... --policy {out}."
+    say(again if result.success else "Nothing was written.")

@@ -131,6 +131,8 @@ def monitor(
                     say(f"read: {'; '.join(dataset.reading)}", err=True)
                 for note in dataset.notes:
                     say(f"! {note}", err=True)
+                if any(note.code == "group-column" for note in dataset.notes):
+                    say("! A monitor goes by no clusters: give it one episode for each, or it is not exact.", err=True)
                 with progress_bar("counting") as progress:
                     watch.update(
                         dataset, label=Path(source).stem, every=every, skip_known=skip_known, progress=progress

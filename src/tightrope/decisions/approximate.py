@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tightrope.base.behavior import BehaviorModel
-from tightrope.base.clusters import Clusters, n_independent
+from tightrope.base.clusters import Clusters, extent, n_independent
 from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound
 from tightrope.decisions.contenders import Baseline, Contender
@@ -28,7 +29,7 @@ from tightrope.decisions.family import band, surely_above
 from tightrope.decisions.findings import Findings, Pair, gain_range
 from tightrope.estimators import Anchor, Estimator
 from tightrope.estimators.clustered import by_cluster
-from tightrope.evaluation.recommend import OF_FEW, WITHOUT_MODEL, sees_states
+from tightrope.evaluation.recommend import FEWEST_RESAMPLED, OF_FEW, WITHOUT_MODEL, sees_states
 from tightrope.evaluation.sentences import FEWEST
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import replicate
@@ -85,9 +86,20 @@ def enough(count: int, n: int, settings: Settings) -> int:
     return math.ceil(count * (count - 1) / ((1 - settings.confidence) * share(n, "gain", count)))
 
 
+def _check_many(data: TrajectoryDataset) -> None:
+    """Refuse logs that resampling cannot judge: then only exact bounds answer."""
+    if n_independent(data) < FEWEST_RESAMPLED:
+        raise BoundError(
+            f"resampling compares nothing with fewer than {FEWEST_RESAMPLED} independent episodes, or clusters of "
+            f"them, because so few may all lie on one side of the truth; got {extent(data)}. Use strict=True "
+            "(--strict), whose bounds are exact"
+        )
+
+
 def approximate(contenders: Sequence[Contender], baseline: Baseline, settings: Settings) -> Findings:
     """What resampling says of all candidates together."""
     data = contenders[0].problem.dataset
+    _check_many(data)
     *own, base = _resampled(contenders, baseline, data, settings)
     about: About = "value" if baseline.number is not None else "gain"
     model = all(sees_states(one.problem) for one in contenders)

@@ -14,7 +14,7 @@ Whatever the truth is, only one of the two can be wrong, so the answer errs with
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import check_size
+from tightrope.base.clusters import forgotten
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError, failing
 from tightrope.base.names import suggests_keywords
@@ -29,7 +30,9 @@ from tightrope.base.plain import Record
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound, Side
 from tightrope.base.rounding import outward
+from tightrope.base.warnings import Caution
 from tightrope.decisions.belief import believed
+from tightrope.evaluation.overlap import overlap
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Progress
 from tightrope.functional.resampling import Seed
@@ -60,12 +63,17 @@ class Demand(Record):
         """The side of the bound that can meet it."""
         return "lower" if self.sign == ">=" else "upper"
 
+    @property
+    def decided(self) -> Bound | None:
+        """The bound that its answer rests on: of a no, the one that refutes it."""
+        return self.against if self.answer == "no" else self.bound
+
     def __str__(self) -> str:
         limit = "the behaviour policy's" if self.about == "gain" else f"{self.limit:g}"
-        known = "no bound to believe"
-        if self.bound is not None:
-            sign = "≥" if self.side == "lower" else "≤"
-            known = f"{self.about} {sign} {outward(self.bound.value, self.side):g} ({self.bound.guarantee})"
+        known, bound = "no bound to believe", self.decided
+        if bound is not None:
+            sign = "≥" if bound.side == "lower" else "≤"
+            known = f"{self.about} {sign} {outward(bound.value, bound.side):g} ({bound.guarantee})"
         return f"{self.outcome} {self.sign} {limit}: {self.answer} ({known})"
 
 
@@ -79,27 +87,31 @@ class Constrained(Record):
     >>> logs = clinic.logs(500, rng=np.random.default_rng(0))
     >>> result = tightrope.constrained({"cured": (logs, ">= 0.4")}, clinic.candidate, strict=True)
     >>> print(result)
-    Yes: all demands are met, with confidence 0.95
+    Yes: all demands are met, with confidence 0.95 (exact)
     - cured >= 0.4: yes (value ≥ 0.516 (exact))
     """
 
     kind: Answer  # "yes": all are met; "no": one is not; else "cannot tell"
     demands: tuple[Demand, ...]
     confidence: float  # of the answer as a whole
+    warnings: tuple[Caution, ...] = ()  # what to keep in mind: of the logs, and of the bounds that it rests on
 
     @property
     def headline(self) -> str:
         """The answer in one line."""
-        sure = f"with confidence {self.confidence:g}"
+        those = [demand for demand in self.demands if demand.answer == self.kind]
+        exact = all(demand.decided is not None and demand.decided.guarantee == "exact" for demand in those)
+        sure = f"with confidence {self.confidence:g} ({'exact' if exact else 'approximate'})"
         if self.kind == "yes":
             return f"Yes: all demands are met, {sure}"
-        names = [demand.outcome for demand in self.demands if demand.answer == self.kind]
+        names = [demand.outcome for demand in those]
         if self.kind == "no":
             return f"No: not met is {', '.join(names)}, {sure}"
         return f"Cannot tell: open is {', '.join(names)}, at confidence {self.confidence:g}"
 
     def __str__(self) -> str:
-        return "\n".join([self.headline, *(f"- {demand}" for demand in self.demands)])
+        lines = [self.headline, *(f"- {demand}" for demand in self.demands), *(f"! {one}" for one in self.warnings)]
+        return "\n".join(lines)
 
 
 @suggests_keywords
@@ -150,7 +162,14 @@ def constrained(
             results.append(_answered(replace(demand, bound=bound, against=against)))
     answers = [demand.answer for demand in results]
     kind: Answer = "no" if "no" in answers else "yes" if set(answers) == {"yes"} else "cannot tell"
-    return Constrained(kind, tuple(results), settings.confidence)
+    return Constrained(kind, tuple(results), settings.confidence, _warnings(Problem(named[0][1], policy), results))
+
+
+def _warnings(problem: Problem, demands: Sequence[Demand]) -> tuple[Caution, ...]:
+    """Each once; how far the logs overlap with the candidate does not depend on the outcome."""
+    bounds = [demand.decided for demand in demands if demand.decided is not None]
+    of_bounds = [caution for bound in bounds for caution in bound.warnings]
+    return tuple(dict.fromkeys([*overlap(problem).warnings, *forgotten(problem.dataset), *of_bounds]))
 
 
 def _with_part(progress: Progress | None, place: int, count: int) -> Progress | None:

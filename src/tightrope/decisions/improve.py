@@ -114,12 +114,18 @@ def improve(
 
 
 def parts(data: TrajectoryDataset, seed: int) -> tuple[IntArray, IntArray]:
-    """The episodes that propose and those that test, drawn at random; all of a cluster are on one side."""
-    names, whose = np.unique(
-        np.arange(data.n_trajectories) if data.clusters is None else data.clusters, return_inverse=True
-    )
-    order = np.random.default_rng([seed, len(names)]).permutation(len(names))
-    proposes = np.isin(whose, order[: round(PROPOSING * len(names))])
+    """The episodes that propose and those that test, drawn at random; all of a cluster are on one side.
+
+    What is drawn are places in the order of arrival, never ranks of names: names may rise with what episodes earn, and
+    a fixed seed would then test the same kind each time.
+    """
+    assert data.arrival is not None
+    came = np.argsort(data.arrival, kind="stable")
+    names = came if data.clusters is None else data.clusters[came]
+    _, first, whose = np.unique(names, return_index=True, return_inverse=True)
+    order = np.random.default_rng([seed, len(first)]).permutation(len(first))
+    proposes = np.empty(data.n_trajectories, dtype=np.bool_)
+    proposes[came] = np.isin(np.argsort(np.argsort(first))[whose], order[: round(PROPOSING * len(first))])
     return np.flatnonzero(proposes), np.flatnonzero(~proposes)
 
 

@@ -56,7 +56,8 @@ def overlap(problem: Problem) -> Overlap:
     for once, twice in side_by_side(part, data.chunks()):
         sums += once
         squares += twice
-    mean, mean_error = _mean_ratio(final)
+    drawn = final if problem.clusters is None else problem.clusters.log_means(final)
+    mean, mean_error = _mean_ratio(drawn)
     result = Overlap(
         effective_sample_size=_floats(sums**2 / squares),
         largest_share=_floats(1.0 / sums),
@@ -64,7 +65,7 @@ def overlap(problem: Problem) -> Overlap:
         pareto_k=pareto_k(final),
         mean_ratio=mean,
         mean_ratio_error=mean_error,
-        mean_ratio_evidence=_evidence(final),
+        mean_ratio_evidence=_evidence(drawn),
         unlogged_mass=unlogged_mass(problem),
         infinite_variance=infinite_variance(problem),
         deterministic=tuple(_deterministic(problem)),

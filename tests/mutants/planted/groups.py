@@ -31,9 +31,30 @@ TOPIC = Topic(
         Mutant(
             "improve splits a cluster",
             "decisions/improve.py:parts",
-            "np.arange(data.n_trajectories) if data.clusters is None else data.clusters",
-            "np.arange(data.n_trajectories)",
+            "came if data.clusters is None else data.clusters[came]",
+            "came",
             "test_a_cluster_is_never_in_both_parts test_episodes_of_one_patient_tell_nothing_of_another",
+        ),
+        Mutant(
+            "improve splits by ranks of names",
+            "decisions/improve.py:parts",
+            "np.argsort(np.argsort(first))[whose]",
+            "whose",
+            "test_a_split_goes_by_arrival_and_not_by_name",
+        ),
+        Mutant(
+            "two clusters are resampled and believed",
+            "FEWEST_RESAMPLED",
+            "10",
+            "2",
+            "test_few_clusters_are_no_sample",
+        ),
+        Mutant(
+            "ratios are averaged by episode where clusters are drawn",
+            "overlap",
+            "final if problem.clusters is None else problem.clusters.log_means(final)",
+            "final",
+            "test_actions_that_decide_how_many_episodes_a_cluster_has_are_seen",
         ),
         Mutant(
             "what a policy promises is as sure as if episodes were independent",
