@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import tightrope
 from tightrope.cli import app
+from tightrope.cli.monitor import _no_alarm
 from tightrope.domains import small
 
 WALKER = small("walker")
@@ -57,9 +58,9 @@ def test_batches_one_by_one_or_together_give_the_same(folder):
     ("alarms", "code", "words"),
     [
         (["--above", "-31"], 0, "surely exceeds -31"),
-        (["--above", "-7"], 5, "No alarm yet"),
+        (["--above", "-7"], 5, "No alarm"),
         (["--below", "-6.5"], 4, "surely lies below -6.5"),
-        (["--below", "-30"], 5, "No alarm yet"),
+        (["--below", "-30"], 5, "No alarm"),
         (["--above", "-31", "--below", "-6.5"], 4, "surely lies below -6.5"),
         (["--above", "-31", "--below", "-30"], 0, "surely exceeds -31"),
     ],
@@ -101,3 +102,32 @@ def test_what_it_refuses(folder):
     assert (folder / "state.npz").read_bytes() == before
     assert run("day-0.parquet", "day-1.parquet", *POLICIES, "--skip-known").exit_code == 0
     assert "After 120 episodes" in run().stdout
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "lines"),
+    [
+        (9.0, None, ["No alarm: the value surely does not lie above 9."]),
+        (9.0, -9.0, ["No alarm: the value surely does not lie above 9 or below -9."]),
+        (
+            1.5,
+            -9.0,
+            [
+                "No alarm: the value surely does not lie below -9.",
+                "No alarm yet: whether the value lies above 1.5 is not sure.",
+            ],
+        ),
+        (1.5, 1.6, ["No alarm yet: whether the value lies above 1.5 or below 1.6 is not sure."]),
+        (None, None, []),
+    ],
+)
+def test_what_is_surely_not_so_is_no_open_question(above, below, lines):
+    assert _no_alarm(tightrope.Look(10, 1.0, 2.0), above, below) == lines
+
+
+def test_logs_given_for_the_monitors_own_file(tmp_path):
+    path = tmp_path / "ward.csv"
+    path.write_text("episode,t\n1,0\n")
+    done = CliRunner().invoke(app, ["monitor", str(path)])
+    assert done.exit_code == 2
+    assert "The monitor's own file comes first" in " ".join(done.output.split())

@@ -215,6 +215,19 @@ def _kind(look: Look, above: float | None, below: float | None) -> str:
     return "yes" if above is not None and look.lower > above else "cannot tell"
 
 
+def _no_alarm(look: Look, above: float | None, below: float | None) -> list[str]:
+    """What was asked about: what is surely not so, and what is still open."""
+    sure: list[str] = []
+    unsure: list[str] = []
+    if above is not None:
+        (sure if look.upper <= above else unsure).append(f"above {above:g}")
+    if below is not None:
+        (sure if look.lower >= below else unsure).append(f"below {below:g}")
+    lines = [f"No alarm: the value surely does not lie {' or '.join(sure)}."] if sure else []
+    open_ones = f"whether the value lies {' or '.join(unsure)} is not sure."
+    return [*lines, *([f"No alarm yet: {open_ones}"] if unsure else [])]
+
+
 def _show(watch: Monitor, above: float | None, below: float | None, json: bool) -> None:
     """Print the answer first, then the last looks."""
     from tightrope.base.rounding import outward
@@ -237,9 +250,7 @@ def _show(watch: Monitor, above: float | None, below: float | None, json: bool) 
         lines.append(f"ALARM: the candidate's value surely lies below {below:g}.")
     if sure_above:
         lines.append(f"ALARM: the candidate's value surely exceeds {above:g}.")
-    if (above is not None or below is not None) and not lines:
-        questions = [f"{word} {value:g}" for word, value in (("above", above), ("below", below)) if value is not None]
-        lines.append(f"No alarm yet: whether the value lies {' or '.join(questions)} is not sure.")
+    lines += [] if lines else _no_alarm(look, above, below)
     low, high = outward(look.lower, "lower"), outward(look.upper, "upper")
     lines.append(
         f"After {look.episodes} episodes: {low:g} ≤ value ≤ {high:g}. Each bound holds with confidence "

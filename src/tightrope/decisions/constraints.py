@@ -38,6 +38,7 @@ from tightrope.functional.engines import Progress
 from tightrope.functional.resampling import Seed
 
 Answer = Literal["yes", "no", "cannot tell"]
+BEHAVIOR = ("behavior", "behaviour")
 _DEMAND = re.compile(r"\s*(<=|>=)\s*(\S+)\s*")
 
 
@@ -190,13 +191,13 @@ def _answered(demand: Demand) -> Demand:
 def _parsed(name: str, text: str) -> Demand:
     match = _DEMAND.fullmatch(text) if isinstance(text, str) else None
     try:
-        if match is not None and match[2] != "behavior" and not np.isfinite(float(match[2])):
+        if match is not None and match[2] not in BEHAVIOR and not np.isfinite(float(match[2])):
             match = None
     except ValueError:
         match = None
     if match is None:
         raise BoundError(f'demands must be like ">= 20", "<= 0.1" or ">= behavior"; got {text!r} for {name!r}')
-    compared = match[2] == "behavior"
+    compared = match[2] in BEHAVIOR
     sign: Literal["<=", ">="] = "<=" if match[1] == "<=" else ">="
     return Demand(name, sign, 0.0 if compared else float(match[2]), "gain" if compared else "value")
 

@@ -7,7 +7,6 @@ import math
 from rich.console import Group, RenderableType
 
 from tightrope.base.rounding import outward
-from tightrope.base.warnings import Caution
 from tightrope.decisions.comparison import Comparison
 from tightrope.decisions.plans import Plan
 from tightrope.evaluation.needed import rounded
@@ -49,13 +48,12 @@ def comparison_table(result: Comparison) -> Group:
 
 
 def cautions(result: Comparison) -> list[str]:
-    """What the importance ratios say, once for each kind, with its candidates; then what the logs themselves say."""
-    kinds: dict[str, tuple[list[str], Caution]] = {}
+    """What the importance ratios say, once where it is the same of several; then what the logs themselves say."""
+    whose: dict[str, list[str]] = {}
     for one in result.standings:
         for caution in one.warnings:
-            names, _ = kinds.setdefault(caution.code, ([], caution))
-            names.append(one.name)
-    return [*(f"{', '.join(names)}: {caution}" for names, caution in kinds.values()), *map(str, result.notes)]
+            whose.setdefault(str(caution), []).append(one.name)
+    return [*(f"{', '.join(names)}: {words}" for words, names in whose.items()), *map(str, result.notes)]
 
 
 def step_rows(plan: Plan) -> list[list[str]]:

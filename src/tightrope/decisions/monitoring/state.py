@@ -119,7 +119,9 @@ def read_state(path: Path) -> State:
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{path} must be a file that a monitor wrote: {error}") from error
+        other = isinstance(error, ValueError) and not zipfile.is_zipfile(path)
+        why = "it is of another kind. The monitor's own file comes first, then the logs" if other else error
+        raise DataError(f"{path} must be a file that a monitor wrote: {why}") from error
 
 
 def _state(head: dict[str, Any], arrays: dict[str, Any]) -> State:
