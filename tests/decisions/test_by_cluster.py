@@ -341,3 +341,16 @@ def test_a_group_column_that_is_not_used_is_warned_of():
         results = (compared, planned, tightrope.improve(logs))
         assert [{note.code for note in result.notes} - {"serial"} for result in results] == [codes] * 3
         assert all(("which several episodes share" in one.to_html()) == (cluster is None) for one in results[:2])
+
+
+def test_exact_tails_do_not_depend_on_names():
+    """A part is looked at beforehand: which one goes by arrival, whatever episodes and clusters are called."""
+    rng = np.random.default_rng(7)
+    order = rng.permutation(180)
+    logs = BONUSES.take(np.arange(180))
+    for named in (logs, replace(logs, clusters=np.repeat(rng.permutation(60), 3))):
+        one, other = (
+            tightrope.distribution(data, BONUS.candidate, strict=True, points=20) for data in (named, named.take(order))
+        )
+        assert one.quantile(0.5) == other.quantile(0.5)
+        assert one.below(1.0) == other.below(1.0)

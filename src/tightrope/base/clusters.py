@@ -121,6 +121,20 @@ class Clusters:
         return np.argsort(self.code, kind="stable")
 
 
+def by_arrival(data: TrajectoryDataset, clusters: Clusters | None) -> IntArray:
+    """The independent draws, episodes or clusters, in the order in which they came.
+
+    Whoever splits them at random draws places in this order, never ranks of names: names may rise with what episodes
+    earn, and a fixed seed would then put the same kind on the same side each time.
+    """
+    assert data.arrival is not None
+    if clusters is None:
+        return np.argsort(data.arrival, kind="stable")
+    first = np.full(clusters.n, np.iinfo(np.int64).max)
+    np.minimum.at(first, clusters.code, data.arrival)
+    return np.argsort(first, kind="stable")
+
+
 def forgotten(data: TrajectoryDataset) -> tuple[Caution, ...]:
     """What says that episodes depend on each other beyond the clusters that were named."""
     return coded(data.notes, "group-column", "serial")

@@ -20,7 +20,7 @@ import numpy as np
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import check_size, is_number
-from tightrope.base.clusters import Clusters, extent, forgotten, n_clusters, n_independent
+from tightrope.base.clusters import Clusters, by_arrival, extent, forgotten, n_clusters, n_independent
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError, failing
 from tightrope.base.names import suggests_keywords
@@ -114,18 +114,11 @@ def improve(
 
 
 def parts(data: TrajectoryDataset, seed: int) -> tuple[IntArray, IntArray]:
-    """The episodes that propose and those that test, drawn at random; all of a cluster are on one side.
-
-    What is drawn are places in the order of arrival, never ranks of names: names may rise with what episodes earn, and
-    a fixed seed would then test the same kind each time.
-    """
-    assert data.arrival is not None
-    came = np.argsort(data.arrival, kind="stable")
-    names = came if data.clusters is None else data.clusters[came]
-    _, first, whose = np.unique(names, return_index=True, return_inverse=True)
-    order = np.random.default_rng([seed, len(first)]).permutation(len(first))
-    proposes = np.empty(data.n_trajectories, dtype=np.bool_)
-    proposes[came] = np.isin(np.argsort(np.argsort(first))[whose], order[: round(PROPOSING * len(first))])
+    """The episodes that propose and those that test, drawn at random; all of a cluster are on one side."""
+    clusters = Clusters.of(data)
+    came, n = by_arrival(data, clusters), n_independent(data)
+    chosen = came[np.random.default_rng([seed, n]).permutation(n)[: round(PROPOSING * n)]]
+    proposes = np.isin(np.arange(n) if clusters is None else clusters.code, chosen)
     return np.flatnonzero(proposes), np.flatnonzero(~proposes)
 
 

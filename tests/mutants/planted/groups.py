@@ -31,15 +31,15 @@ TOPIC = Topic(
         Mutant(
             "improve splits a cluster",
             "decisions/improve.py:parts",
-            "came if data.clusters is None else data.clusters[came]",
-            "came",
+            "Clusters.of(data)",
+            "None",
             "test_a_cluster_is_never_in_both_parts test_episodes_of_one_patient_tell_nothing_of_another",
         ),
         Mutant(
             "improve splits by ranks of names",
             "decisions/improve.py:parts",
-            "np.argsort(np.argsort(first))[whose]",
-            "whose",
+            "by_arrival(data, clusters)",
+            "np.arange(n_independent(data))",
             "test_a_split_goes_by_arrival_and_not_by_name",
         ),
         Mutant(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tightrope.base.clusters import Clusters
+from tightrope.base.clusters import Clusters, by_arrival
 from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
@@ -44,7 +44,9 @@ class Outcomes:
         # A range of steps says nothing about returns where the number of steps is only the longest seen.
         known = data.horizon_declared or data.return_range is not None
         low, high = (data.value_range if known else None) or (-np.inf, np.inf)
-        return cls(data.returns, np.exp(logs - largest), short, low, high, problem.clusters)
+        clusters = problem.clusters
+        result = cls(data.returns, np.exp(logs - largest), short, low, high, clusters)
+        return result.take(by_arrival(data, clusters)) if exact else result  # a part is looked at beforehand
 
     def __len__(self) -> int:
         """How many independent draws there are: episodes, or clusters of them."""
