@@ -65,7 +65,9 @@ def test_every_setting_reaches_the_settings(call, name, monkeypatch):
     made = []
     init = settings.Settings.__post_init__
     monkeypatch.setattr(settings.Settings, "__post_init__", lambda self: (init(self), made.append(self))[0])
-    call(dataset(reward_range=(-1, 2)), POLICY, **{"n_resamples": 50, "progress": None, name: SETTINGS[name]})
+    few = dataset(reward_range=(-1, 2))
+    enough = few.take(np.arange(12) % few.n_trajectories)  # for bounds that resample
+    call(enough, POLICY, **{"n_resamples": 50, "progress": None, name: SETTINGS[name]})
     assert getattr(made[0], name) == SETTINGS[name]
     others = {field.name for field in fields(settings.Settings)} - {name, "n_resamples"}
     assert {other: getattr(made[0], other) for other in others} == {
