@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tightrope.base.arrays import steps_of
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError
 from tightrope.base.warnings import Caution, coded
@@ -109,10 +110,7 @@ class Clusters:
 
     def episodes(self, clusters: IntArray) -> IntArray:
         """The episodes of these clusters, one cluster after the other."""
-        sizes = self.sizes[clusters]
-        first = (np.cumsum(self.sizes) - self.sizes)[clusters]
-        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        result: IntArray = self._by_cluster[np.repeat(first, sizes) + within]
+        result: IntArray = self._by_cluster[steps_of(np.append(0, np.cumsum(self.sizes)), clusters)]
         return result
 
     @cached_property

@@ -175,8 +175,6 @@ def _resampled(
     statistics: list[FittedStatistic] = []
     names = []
     clusters = contenders[0].problem.clusters
-    if clusters is not None:
-        clusters.check_two()
     for one in [*contenders, *([baseline.policy] if baseline.policy else [])]:
         estimator, both = one.first(partial(_statistics, one.problem, clusters))
         statistics += both

@@ -151,11 +151,12 @@ def constrained(
     settings = Settings(confidence=confidence, n_resamples=n_resamples, seed=seed)
     named = [(_parsed(name, text), data) for name, (data, text) in _checked(demands).items()]
     other = replace(settings, confidence=1 - (1 - settings.confidence) / len(named))
-    results = []
+    results, problems = [], []
     with failing():
         for place, (demand, data) in enumerate(named):
             check_size("reward", data.rewards, data.where)
             problem = Problem(data, policy)
+            problems.append(problem)
             away: Side = "upper" if demand.side == "lower" else "lower"
             first, second = (_with_part(progress, 2 * place + k, 2 * len(named)) for k in range(2))
             bound = believed(problem, demand.side, demand.about, replace(settings, progress=first), strict=strict)
@@ -163,7 +164,7 @@ def constrained(
             results.append(_answered(replace(demand, bound=bound, against=against)))
     answers = [demand.answer for demand in results]
     kind: Answer = "no" if "no" in answers else "yes" if set(answers) == {"yes"} else "cannot tell"
-    return Constrained(kind, tuple(results), settings.confidence, _warnings(Problem(named[0][1], policy), results))
+    return Constrained(kind, tuple(results), settings.confidence, _warnings(problems[0], results))
 
 
 def _warnings(problem: Problem, demands: Sequence[Demand]) -> tuple[Caution, ...]:

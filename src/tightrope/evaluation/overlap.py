@@ -36,8 +36,12 @@ def overlap(problem: Problem) -> Overlap:
     """Effective sample size and heaviest share per step, tail index, support, and warnings.
 
     Where there are no ratios at all (no behaviour probabilities, no common support) the record says so: a model may
-    still answer.
+    still answer. It is measured once, however many bounds ask.
     """
+    return problem.once("overlap", lambda: _measured(problem))
+
+
+def _measured(problem: Problem) -> Overlap:
     data = problem.dataset
     try:
         ratios = problem.ratios

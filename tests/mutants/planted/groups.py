@@ -51,7 +51,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "ratios are averaged by episode where clusters are drawn",
-            "overlap",
+            "_measured",
             "final if problem.clusters is None else problem.clusters.log_means(final)",
             "final",
             "test_actions_that_decide_how_many_episodes_a_cluster_has_are_seen",

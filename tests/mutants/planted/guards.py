@@ -53,7 +53,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "the effective sample size without its square",
-            "overlap",
+            "_measured",
             "sums**2 / squares",
             "sums / squares",
             "test_overlap_by_hand",
