@@ -104,7 +104,7 @@ def test_values_of_clusters_are_told_by_earlier_blocks_of_whole_clusters():
 
 
 def test_a_cluster_is_in_one_fold():
-    from tightrope.estimators.doubly_robust import fold_of
+    from tightrope.base.clusters import fold_of
 
     folds = fold_of(CLUSTERED, 5)
     assert all(len(set(folds[c == WHOSE])) == 1 for c in np.unique(WHOSE))

@@ -12,10 +12,11 @@ from tightrope import TrajectoryDataset, evaluate
 from tightrope.base.problem import Problem
 from tightrope.domains import situations, small
 from tightrope.estimators import WDR
-from tightrope.estimators.doubly_robust import held_out_values, td_errors
+from tightrope.estimators.doubly_robust import held_out_values
 from tightrope.evaluation.model_check import _memory, check_model
 from tightrope.models import LinearModel
 from tightrope.models.likelihood import misfit
+from tightrope.models.residuals import td_errors
 
 
 @pytest.mark.parametrize("name", ["walker", "bonus", "decline", "cliff"])

@@ -16,16 +16,17 @@ from tests.laws.laws import logs, same
 from tests.model_oracle import arbitrary, as_table, counted, from_table, sampled, slow_dr, slow_wdr, truth, values
 from tests.oracle import END, Episode, Mdp, mdps
 from tightrope import TabularPolicy
+from tightrope.base.clusters import fold_of
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.problem import Problem
 from tightrope.bounds import METHODS
 from tightrope.bounds.base import is_exact
 from tightrope.domains.finite import FiniteMDP
 from tightrope.estimators import DR, ESTIMATORS, MB, PDIS, PDWIS, USUAL, WDR
-from tightrope.estimators.doubly_robust import fold_of, td_errors
 from tightrope.functional.resampling import Multinomial, Poisson, leave_one_out_weights
 from tightrope.functional.statistic import standard_error
 from tightrope.models import GivenValues, TabularModel
+from tightrope.models.residuals import td_errors
 
 # -- modes ---------------------------------------------------------------------------------------------------------
 

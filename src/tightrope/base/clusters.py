@@ -133,6 +133,14 @@ def by_arrival(data: TrajectoryDataset, clusters: Clusters | None) -> IntArray:
     return np.argsort(first, kind="stable")
 
 
+def fold_of(data: TrajectoryDataset, folds: int) -> IntArray:
+    """Which fold each episode belongs to, (n,): by its identity, or its cluster's, so that repeats stay together."""
+    names = data.episode_ids if data.clusters is None else data.clusters
+    assert names is not None
+    _, place = np.unique(names, return_inverse=True)
+    return place.astype(np.int64) % folds
+
+
 def forgotten(data: TrajectoryDataset) -> tuple[Caution, ...]:
     """What says that episodes depend on each other beyond the clusters that were named."""
     return coded(data.notes, "group-column", "serial")

@@ -16,7 +16,8 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from tightrope.base import folder
-from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
+from tightrope.base.clusters import fold_of
+from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import TightropeError
 from tightrope.base.names import must_be_one_of
 from tightrope.base.problem import Problem
@@ -27,6 +28,7 @@ from tightrope.estimators.refit import Refitted, RefittedAtOnce
 from tightrope.estimators.weighing import Weighing
 from tightrope.functional.statistic import SumStatistic
 from tightrope.models import BatchedModel, Model, PreparedModel, model_key, prepared_model
+from tightrope.models.residuals import td_errors
 
 Fit = Literal["auto", "cross", "shared", "refit"]
 
@@ -101,25 +103,6 @@ class _DoublyRobust(Estimator):
             self_normalized=self.self_normalized,
             unweighted=start_values,
         )
-
-
-def td_errors(data: TrajectoryDataset, q_values: Array, state_values: Array) -> Array:
-    """δ = r − q̂ + γ v̂(next) of every step, (N,); nothing follows an episode's last one."""
-    deltas = data.per_step()
-    for start, stop in data.ranges(folder.PART):
-        steps = data.steps(start, stop)
-        following = np.append(state_values[steps][1:], 0.0)
-        following[data.offsets[start + 1 : stop + 1] - 1 - steps.start] = 0.0
-        deltas[steps] = data.rewards[steps] - q_values[steps] + data.discount * following
-    return deltas
-
-
-def fold_of(data: TrajectoryDataset, folds: int) -> IntArray:
-    """Which fold each episode belongs to, (n,): by its identity, or its cluster's, so that repeats stay together."""
-    names = data.episode_ids if data.clusters is None else data.clusters
-    assert names is not None
-    _, place = np.unique(names, return_inverse=True)
-    return place.astype(np.int64) % folds
 
 
 def held_out_values(problem: Problem, chosen: str | Model, anchor: Anchor, folds: int) -> tuple[Array, Array]:

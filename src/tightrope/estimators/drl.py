@@ -17,11 +17,12 @@ from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError, TightropeError
 from tightrope.base.problem import Problem
 from tightrope.estimators.base import Anchor, Estimator
-from tightrope.estimators.doubly_robust import copy_steps, held_out_folds, held_out_values, td_errors
+from tightrope.estimators.doubly_robust import copy_steps, held_out_folds, held_out_values
 from tightrope.estimators.mis import Places
 from tightrope.estimators.step_ratios import logged_step_ratios, numbered_states, refuse_cut_paths
 from tightrope.functional.statistic import RatioSum, SumStatistic
 from tightrope.models import Model
+from tightrope.models.residuals import td_errors
 from tightrope.models.tabular.model import numbered
 
 

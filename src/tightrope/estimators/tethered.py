@@ -19,7 +19,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tightrope.base.clusters import Clusters
+from tightrope.base.clusters import Clusters, fold_of
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.joined import joined
@@ -27,7 +27,6 @@ from tightrope.base.problem import Problem
 from tightrope.base.ratios import Ratios
 from tightrope.estimators.base import Anchor, SequentialEstimator
 from tightrope.estimators.choices import Choices, choices
-from tightrope.estimators.doubly_robust import fold_of
 from tightrope.estimators.guesses import Guesses, guesses
 from tightrope.estimators.importance import check_ratio_size, missing_range
 from tightrope.functional.statistic import RatioSum, SumStatistic

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from tightrope.base.behavior import DiscreteBehavior, FeaturedBehavior, GaussianBehavior
+from tightrope.base.clusters import fold_of
 from tightrope.base.dataset import Array, BoolArray
 from tightrope.base.errors import DataError
 from tightrope.base.problem import Problem
 from tightrope.base.records import BehaviorCheck
 from tightrope.base.warnings import Caution, caution
-from tightrope.estimators.doubly_robust import fold_of
 from tightrope.models.score_test import score_test, second_order
 
 FOLDS = 5

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tightrope.base.clusters import fold_of
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.problem import Problem
@@ -13,13 +14,14 @@ from tightrope.base.records import ModelCheck
 from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.model_bias.error import Likelihoods, ModelError, model_error
 from tightrope.estimators.base import Anchor
-from tightrope.estimators.doubly_robust import copy_steps, fold_of, held_out_values, td_errors
+from tightrope.estimators.doubly_robust import copy_steps, held_out_values
 from tightrope.estimators.weighted import PDWIS
 from tightrope.evaluation.overlap import FEW_EFFECTIVE
 from tightrope.functional.statistic import standard_error
 from tightrope.models import CountedModel, Model, PreparedModel, prepared_model
 from tightrope.models import model as find_model
 from tightrope.models.likelihood import log_likelihoods, misfit
+from tightrope.models.residuals import td_errors
 from tightrope.models.rollouts.model import TooManyStepsError
 from tightrope.models.tabular.prepared import PreparedTabular
 

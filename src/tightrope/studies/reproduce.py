@@ -16,11 +16,11 @@ from tightrope.base.problem import Problem
 from tightrope.domains import CliffWorld, MountainCar
 from tightrope.domains import domain as find_domain
 from tightrope.estimators import WDR
-from tightrope.estimators.doubly_robust import td_errors
 from tightrope.evaluation.model_check import check_model
 from tightrope.functional.engines.cluster import Cluster
 from tightrope.io.write import replace_file
 from tightrope.models import LinearModel, PolynomialModel, TabularModel
+from tightrope.models.residuals import td_errors
 from tightrope.report.domains import save_drawing
 from tightrope.studies.claims import CAR, CLIFF, SHIFTED, Finding, findings
 from tightrope.studies.learned import learned

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from tightrope.base.checks import lent, numbers
+from tightrope.base.clusters import fold_of
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.policy import DiscretePolicy
@@ -23,6 +24,7 @@ from tightrope.models import FittedQ, LinearModel, Model, PolynomialModel, model
 from tightrope.models.base import AssignedModel
 from tightrope.models.fitted.linear import LinearQ
 from tightrope.models.regression import check_final_states
+from tightrope.models.residuals import td_errors
 from tightrope.models.rollouts.model import RolloutSettings
 from tightrope.models.rollouts.transitions import Transitions
 
@@ -105,10 +107,7 @@ class LinearStage:
 
     def wdr(self, about: About) -> tuple[float, float]:
         """WDR of the logs themselves and its standard error."""
-        ids = self.problem.dataset.episode_ids
-        assert ids is not None
-        fold = np.unique(ids, return_inverse=True)[1] % FOLDS
-        ((estimate, error),) = self._wdr(self.problem, fold, 1, about)
+        ((estimate, error),) = self._wdr(self.problem, fold_of(self.problem.dataset, FOLDS), 1, about)
         return float(estimate), float(error)
 
     def truth(self, world: LinearWorld, about: About) -> tuple[float, float]:
@@ -184,11 +183,8 @@ class LinearStage:
 
         data, ratios = problem.dataset, problem.ratios
         q_values, state_values = self._cross_fitted(problem, fold, count)
-        first, last = data.offsets[:-1], data.offsets[1:] - 1
-        ahead = np.append(state_values[1:], 0.0)
-        ahead[last] = 0.0
-        errors = data.rewards - q_values + data.discount * ahead
-        plain = self.sign * (state_values[first] - (data.returns if about == "gain" else 0.0))
+        errors = td_errors(data, q_values, state_values)
+        plain = self.sign * (state_values[data.offsets[:-1]] - (data.returns if about == "gain" else 0.0))
         results, n = np.empty((count, 2)), data.n_trajectories // count
         for place in range(count):
             a, b = place * n, (place + 1) * n

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from tightrope.base.checks import lent, numbers
+from tightrope.base.clusters import fold_of
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError
 from tightrope.base.policy import TabularPolicy
@@ -66,13 +67,11 @@ class TabularStage:
             np.searchsorted(labels, states), np.searchsorted(columns, actions), sign * data.rewards, following,
             data.times, data.offsets[:-1], len(labels), len(columns), data.horizon,
         )  # fmt: skip
-        assert data.episode_ids is not None
-        fold = np.unique(data.episode_ids, return_inverse=True)[1] % FOLDS
         log_ratio = problem.eval_log_probs - (data.behavior_log_probs if data.behavior_log_probs is not None else 0.0)
         ratios = np.concatenate([data.pad(np.exp(log_ratio)[data.steps(a, b)], a, b) for a, b in data.chunks()])
         return cls(
             steps, sign, lowest, policy, behaves, data.discount, data.lengths,
-            following[data.offsets[1:] - 1], fold.astype(np.int64), ratios,
+            following[data.offsets[1:] - 1], fold_of(data, FOLDS), ratios,
         )  # fmt: skip
 
     @property
