@@ -186,7 +186,7 @@ def test_what_cannot_be_told_comes_with_a_number_of_episodes():
     assert found.verdict.kind == "cannot tell"
     assert found.verdict.headline.startswith("Cannot tell whether any of the 2 candidates is better")
     assert found.verdict.change.startswith("Soonest for slightly: About ")
-    assert "more episodes like these" in found.verdict.change
+    assert "new episodes like these" in found.verdict.change
 
 
 def test_few_episodes_use_a_share_of_the_error(logs):

@@ -14,6 +14,7 @@ from tightrope import BoundError
 from tightrope.base.problem import Problem
 from tightrope.base.records import Bound
 from tightrope.decisions.mixtures import Mixture
+from tightrope.decisions.words import plan_words
 from tightrope.domains import small
 from tightrope.estimators import TDR
 from tightrope.evaluation.needed import Prospect, prospect
@@ -46,9 +47,8 @@ def test_the_chance_at_all_tends_to_the_chance_that_it_is_better():
     view = Prospect(distance=0.5, error=1.0, width=1.645, n=100)
     assert view.chance_at_all(1e12) == pytest.approx(0.6915, abs=1e-3)  # of a normal above −0.5
     rng = np.random.default_rng(0)
-    fresh = rng.normal(rng.normal(0.5, 1.0, 200_000), np.sqrt(100 / 800))  # 800 more, whatever the truth may be
-    assert view.chance_at_all(900) == pytest.approx(np.mean((100 * 0.5 + 800 * fresh) / 900 > 1.645 / 3), abs=0.005)
-    assert view.chance_at_all(100) == 0.0  # these very logs do not settle it
+    fresh = rng.normal(rng.normal(0.5, 1.0, 200_000), np.sqrt(100 / 900))  # 900 new ones, whatever the truth may be
+    assert view.chance_at_all(900) == pytest.approx(np.mean(fresh > 1.645 / 3), abs=0.005)
 
 
 def test_few_episodes_do_not_make_the_plan_pay_for_their_own_width():
@@ -65,6 +65,29 @@ def test_the_plan_and_the_verdict_name_the_same_numbers(plan):
     numbers = re.findall(r"[\d,]+", verdict.change)[:2]
     assert numbers == re.findall(r"[\d,]+", plan.headline)[:2]
     assert plan.verdict == verdict
+
+
+def test_a_second_look_has_its_price_and_its_number(plan):
+    """The number is of new episodes; with those at hand it takes so many fewer, and errs more often."""
+    more = re.search(r"together with new ones, which would take ([\d,]+) more episodes", plan.text)
+    assert float(more[1].replace(",", "")) == pytest.approx(plan.episodes - 150, rel=0.05)
+    assert plan.headline.startswith(f"About {float(f'{plan.episodes:.2g}'):,.0f} new episodes like these (")
+
+
+def test_a_plan_says_what_speaks_against_its_bound():
+    """Little overlap makes the plan's bound what it is: the plan shows the warnings that the evaluation has."""
+    far = tightrope.TabularPolicy([[0.999, 0.001]] * 5)
+    plan = tightrope.plan(clinic(60), far, effect=0.1, n_resamples=300)
+    overlap = tightrope.evaluate(clinic(60), far, baseline="behavior", n_resamples=300).overlap
+    assert overlap.warnings
+    assert set(overlap.warnings) <= set(plan.notes)
+    assert str(overlap.warnings[0]) in plan.to_html().replace("&#39;", "'")
+
+
+def test_what_only_the_model_settles_is_said_so(plan):
+    bound = replace(plan.bound, estimator="mb", guarantee="approximate", rests_on_model=True)
+    words = plan_words(replace(plan, kind="settled", bound=bound)).headline
+    assert words.startswith("These logs settle it only if the model is right. ")
 
 
 def test_a_plan_has_its_steps_and_its_number_among_them(plan):

@@ -100,15 +100,18 @@ def test_a_threshold_is_a_number(threshold):
 def test_more_episodes_shrink_the_gap_with_their_root():
     """100 episodes leave a gap of 0.4 and an error of 0.05; 80 % is 0.8416 errors above even odds.
 
-    (0.4 + 0.0421) / 0.2 is 2.210, squared 4.886; the range is for distances of 0.2 ± 1.2816 · 0.05.
+    (0.4 + 0.0421) / 0.2 is 2.210, squared 4.886; the range is for distances of 0.2 ± 1.2816 · 0.05. With 0.04 instead
+    of 0.2 it is 122, and the lower end (0.4421 / 0.1041)² is 18.0.
     """
     lower = Bound(0.1, "lower", 0.95, 0.5, "tdr", "percentile", "approximate", 0.05, n_trajectories=100)
     upper = replace(lower, side="upper", value=0.9)
     change = verdict([lower, upper], "", threshold=0.3).change
     assert change.startswith(
-        "About 390 more episodes like these (180 to 960) would settle it with a yes at a chance of"
+        "About 490 new episodes like these, judged alone (280 to 1,100), would settle it with a yes at a chance of"
     )
     below = verdict([lower, upper], "", threshold=0.7).change
-    assert below.startswith("About 390 more episodes like these (180 to 960) would settle it with a no at a chance of")
+    assert below.startswith("About 490 new episodes like these, judged alone (280 to 1,100), would settle it with a no")
     unsure = verdict([lower, upper], "", threshold=0.46).change
-    assert unsure.startswith("About 12,000 more episodes like these (at least 1,700, and perhaps no number would do)")
+    assert unsure.startswith(
+        "About 12,000 new episodes like these, judged alone (at least 1,800, and perhaps no number would do), would"
+    )

@@ -100,6 +100,15 @@ def test_the_section_counts_what_is_near_and_what_is_held():
     assert "| 50 % (1–99) | 100 % (" in text  # of the one unsettled pilot
 
 
+def test_a_second_look_is_counted_among_the_planned_pilots_alone():
+    result = planning.second_looks("bonus", 25)
+    assert result.pilots == 25
+    assert 0 < result.planned <= 25 - result.yes
+    assert max(result.together, result.alone) <= result.planned
+    text = render_plans([], [planning.Looks("bonus", 100, 5, 40, 4, 2)])
+    assert "| bonus | 100 | 5.0 % (1.6–11.3) | 40 | 10.0 % (2.8–23.7) | 5.0 % (0.6–16.9) |" in text
+
+
 def test_strata_are_compared_on_the_same_logs():
     bounds = [clustering.site_trial(("clinic", 40, number)) for number in range(2)]
     assert all(one["is", "studentized", True] != one["is", "studentized", False] for one in bounds)

@@ -79,5 +79,5 @@ def chances(result: Plan, key: str) -> str:
     x = Scale(points[0][0], points[-1][0])
     words = f"At {short(result.episodes)} episodes it is {result.chance:.0%}. All numbers stand in the table below."
     marks = [(result.chance, "limit")]
-    names = ("episodes in all", "chance")
+    names = ("new episodes", "chance")
     return svg.chart(key, f"The chance of a {result.kind}", words, points, x, Scale(0.0, 1.0), names=names, marks=marks)

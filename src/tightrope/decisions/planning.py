@@ -17,6 +17,7 @@ from tightrope.base.errors import BoundError, TightropeError, failing
 from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound, Evaluation, Side
+from tightrope.base.warnings import Caution
 from tightrope.decisions.mixtures import loggings
 from tightrope.decisions.plans import Step
 from tightrope.decisions.shown import Plan
@@ -122,7 +123,7 @@ def _planned(
     empty = Plan(
         kind="broken", headline="", text="", episodes=math.inf, least=math.inf, most=math.inf, chance=chance,
         n_trajectories=problem.dataset.n_trajectories, n_clusters=n_clusters(problem.dataset), about=about,
-        notes=forgotten(problem.dataset), threshold=threshold, effect=effect,
+        notes=_notes(result, bound, problem), threshold=threshold, effect=effect,
         verdict=result.verdict, bound=bound if view is not None else None,
         settings=settings.shown(problem.behavior), provenance=provenance(),
     )  # fmt: skip
@@ -138,6 +139,12 @@ def _planned(
         most=need.most,
         steps=_steps(view, _view(bound, threshold, None) or view, need.total, threshold, bound.side),
     )
+
+
+def _notes(result: Evaluation, bound: Bound | None, problem: Problem) -> tuple[Caution, ...]:
+    """What says that the bound planned from is not what it seems: about the logs, the ratios and itself."""
+    own = () if bound is None else bound.warnings
+    return tuple(dict.fromkeys((*forgotten(problem.dataset), *result.overlap.warnings, *own)))
 
 
 def _view(bound: Bound, threshold: float, effect: float | None) -> Prospect | None:

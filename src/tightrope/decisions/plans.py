@@ -18,7 +18,7 @@ PlanKind = Literal["settled", "yes", "no", "broken"]
 class Step(Record):
     """What so many episodes are expected to give."""
 
-    episodes: float  # in all
+    episodes: float  # new ones, judged alone
     bound: float  # the expected bound, if the candidate is as it looks now
     chance: float  # of the answer, if the candidate is as it looks now
     chance_at_all: float  # of the answer, over all that the candidate may be, judging by these logs
@@ -42,8 +42,8 @@ class Plan(Record):
     kind: PlanKind  # "yes", "no": the answer planned for; "settled": these logs have it; "broken": they say nothing
     headline: str  # in one line
     text: str  # what it rests on
-    episodes: float  # in all, in clusters as large as these, that settle it with the chance below; infinite: none would
-    least: float  # the range of that number
+    episodes: float  # new ones, in clusters as large as these, that settle it alone with the chance below
+    least: float  # the range of that number; infinite: none would do
     most: float  # infinite where the candidate may be at the threshold
     chance: float  # of the answer at that number
     n_trajectories: int  # episodes in the logs
@@ -53,7 +53,7 @@ class Plan(Record):
     verdict: Verdict | None  # what these logs say now
     bound: Bound | None  # what it was planned from
     n_clusters: int | None = None  # of the episodes in the logs; None: every episode is an independent draw
-    notes: tuple[Caution, ...] = ()  # what says that episodes depend on each other beyond the clusters that were named
+    notes: tuple[Caution, ...] = ()  # what says that the bound may not be what it seems, or that episodes depend
     steps: tuple[Step, ...] = ()  # at several numbers of episodes
     logging: tuple[Logging, ...] = ()  # at several shares of the candidate
     no_logging: str = ""  # why nothing is known of other logs

@@ -80,7 +80,6 @@ def logging_rows(plan: Plan) -> list[list[str]]:
             "unknown" if one.episodes is None else rounded(one.episodes),
             f"{one.loss + 0.0:.3g}",
             f"{outward(one.most_loss, 'upper', 3) + 0.0:.3g}",
-            "unknown" if one.episodes is None else f"{one.episodes * max(0.0, one.loss):.3g}",
             "yes" if one.allowed else "no",
         ]
         for one in plan.logging
@@ -90,11 +89,11 @@ def logging_rows(plan: Plan) -> list[list[str]]:
 def step_header(plan: Plan) -> tuple[str, ...]:
     """The columns of ``step_rows``."""
     seen = "chance as it looks" if plan.effect is None else "chance if so"
-    counted = ("episodes in all",) if plan.n_clusters is None else ("clusters in all", "episodes in all")
+    counted = ("new episodes",) if plan.n_clusters is None else ("new clusters", "new episodes")
     return "", *counted, "expected bound", seen, "chance at all"
 
 
-LOGGING = ("", "candidate's share", "new episodes", "loss of one", "at most", "loss of all", "allowed")
+LOGGING = ("", "candidate's share", "new episodes", "loss of one", "at most", "allowed")
 
 
 def plan_table(plan: Plan) -> Group:

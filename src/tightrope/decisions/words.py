@@ -11,7 +11,7 @@ from tightrope.base.records import Verdict
 from tightrope.base.rounding import outward
 from tightrope.decisions.comparison import Comparison, Standing
 from tightrope.decisions.plans import Plan
-from tightrope.evaluation.needed import MOST, NORMAL, prospect, rounded
+from tightrope.evaluation.needed import MOST, NORMAL, between, prospect, rounded
 from tightrope.evaluation.verdict import more_logs, number
 
 Planned = TypeVar("Planned", bound=Plan)
@@ -49,7 +49,7 @@ def verdict(result: Comparison, tops: Sequence[float]) -> Verdict:
 
 
 def _more(judged: Sequence[Standing]) -> str:
-    """How many more episodes would show the candidate better that needs the fewest."""
+    """How many new episodes would show the candidate better that needs the fewest."""
     needs = {}
     for one in judged:
         view = prospect(one.gain, 0.0) if one.gain is not None else None
@@ -116,16 +116,24 @@ def plan_words(plan: Planned) -> Planned:
         return replace(plan, headline=f"These logs cannot say how many {_unit(plan)} are needed", text=text)
     if plan.kind == "settled":
         assert plan.verdict is not None
-        return replace(plan, headline=f"These logs settle it already. {plan.verdict.headline}", text=plan.verdict.text)
-    text = " ".join(part for part in (_range(plan), _soonest(plan), LOOK) if part)
+        alone = plan.bound is not None and plan.bound.hangs_on_model
+        already = "These logs settle it only if the model is right" if alone else "These logs settle it already"
+        return replace(plan, headline=f"{already}. {plan.verdict.headline}", text=plan.verdict.text)
+    text = " ".join(part for part in (_range(plan), _soonest(plan), _look(plan)) if part)
     return replace(plan, headline=_headline(plan), text=text)
 
 
-LOOK = (
-    "Decide on the number beforehand: judging again and again while episodes arrive, until the answer is yes, errs "
-    "more often than it says. So does one more look at these episodes together with new ones (8 or 9 % instead of "
-    "5 %): judge new ones alone, or use tightrope monitor."
-)
+def _look(plan: Plan) -> str:
+    """When to look, and how often."""
+    at_hand = plan.n_trajectories
+    fewer = ""
+    if at_hand < plan.episodes < MOST:
+        fewer = f", which would take {_many(plan, plan.episodes - at_hand, 'more ')}"
+    return (
+        "Decide on the number beforehand, and judge the new ones alone, once. Judging again and again while they "
+        "arrive, until the answer is yes, errs more often than it says. So does a second look at these together with "
+        f"new ones{fewer}: twice as often. To look as often as you like: tightrope monitor."
+    )
 
 
 def _headline(plan: Plan) -> str:
@@ -133,8 +141,8 @@ def _headline(plan: Plan) -> str:
     if plan.effect is not None:
         more = f" by {plan.effect:.4g}" if plan.about == "gain" else f" than {plan.threshold:.5g} by {plan.effect:.4g}"
         return (
-            f"About {_many(plan, plan.episodes)} in all ({_part(plan, plan.least)} to {_part(plan, plan.most)}) would "
-            f"show a candidate that is better{more}, at a chance of {plan.chance:.0%}"
+            f"About {_many(plan, plan.episodes, 'new ')} ({_between(plan)}) would show a candidate that is better"
+            f"{more}, at a chance of {plan.chance:.0%}"
         )
     if plan.kind == "no":
         return (
@@ -142,16 +150,13 @@ def _headline(plan: Plan) -> str:
             f"estimated at {plan.bound.estimate if plan.bound else math.nan:.4g}, not above {plan.threshold:.5g}"
         )
     return (
-        f"About {_many(plan, plan.episodes - plan.n_trajectories, 'more ')} like these ({_between(plan)}) would settle "
-        f"it with a yes, at a chance of {plan.chance:.0%}"
+        f"About {_many(plan, plan.episodes, 'new ')} like these ({_between(plan)}) would settle it with a yes, at a "
+        f"chance of {plan.chance:.0%}"
     )
 
 
 def _between(plan: Plan) -> str:
-    least, most = (max(0.0, one - plan.n_trajectories) for one in (plan.least, plan.most))
-    if most >= MOST:
-        return f"{f'at least {_part(plan, least)}, and ' if least else ''}perhaps no number would do"
-    return f"{_part(plan, least)} to {_part(plan, most)}" if least else f"up to {_part(plan, most)}"
+    return between(plan.least, plan.most, lambda episodes: _part(plan, episodes))
 
 
 def _unit(plan: Plan) -> str:
@@ -185,8 +190,8 @@ def _range(plan: Plan) -> str:
     better = NORMAL.cdf((bound.estimate - plan.threshold) / bound.standard_error)
     odds = f"Judging by these logs alone, the chance that the candidate is better at all is {better:.0%}."
     if plan.kind == "no":
-        more = _many(plan, plan.episodes - plan.n_trajectories, "more ")
-        return f"About {more} like these ({_between(plan)}) would settle it with a no. {odds}"
+        count = _many(plan, plan.episodes, "new ")
+        return f"About {count} like these ({_between(plan)}) would settle it with a no. {odds}"
     return (
         f"That is for the candidate as it looks now; the range (80%) is for what else it may be, judging by "
         f"{_extent(plan)}. {odds} To plan for the least gain worth having, say it: effect."

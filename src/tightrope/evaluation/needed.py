@@ -1,13 +1,15 @@
 """How many episodes would settle a question, to judge by the bound at hand: one rule for the verdict and for plans.
 
-At n' episodes the estimate's standard error s and the bound's width w are those of now times √(n/n'). A distance d from
-the threshold is settled with chance p once d ≥ w' + z_p s', so n' = n ((w + z_p s) / d)². The distance is itself known
-only to within s: the range of n' comes from d ± z s at the two ends of an interval.
+The number is one of new episodes, judged alone. At n' of them the estimate's standard error s and the bound's width w
+are those of now times √(n/n'). A distance d from the threshold is settled with chance p once d ≥ w' + z_p s', so
+n' = n ((w + z_p s) / d)². The distance is itself known only to within s: the range of n' comes from d ± z s at the two
+ends of an interval.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -22,7 +24,7 @@ NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class Needed:
-    """A number of episodes in all, and the range that it lies in."""
+    """A number of new episodes, and the range that it lies in."""
 
     total: float
     least: float
@@ -60,11 +62,10 @@ class Prospect:
     def chance_at_all(self, n: float) -> float:
         """The same without taking the estimate for the truth: over all distances that it may stand for.
 
-        The n episodes hold these, of which the estimate is known: that of all varies by s²(1 − self.n/n) around it.
+        The distance varies by s² around the estimate at hand, and that of n new episodes by s² self.n/n around it.
         """
-        shrink = math.sqrt(min(self.n / n, 1.0))
-        far, spread = self.distance - self.width * shrink, self.error * math.sqrt(1.0 - shrink**2)
-        return NORMAL.cdf(far / spread) if spread > 0 else float(far > 0)
+        share = self.n / n
+        return NORMAL.cdf((self.distance - self.width * math.sqrt(share)) / (self.error * math.sqrt(1.0 + share)))
 
 
 def prospect(bound: Bound, threshold: float) -> Prospect | None:
@@ -79,6 +80,13 @@ def prospect(bound: Bound, threshold: float) -> Prospect | None:
     if bound.n_trajectories < FEWEST and bound.guarantee == "approximate":
         width = min(width, NORMAL.inv_cdf(bound.confidence) * bound.standard_error)
     return Prospect(sign * (bound.estimate - threshold), bound.standard_error, width, bound.n_trajectories)
+
+
+def between(least: float, most: float, shown: Callable[[float], str]) -> str:
+    """The range of a number in words; without an end where the candidate may be at the threshold or beyond."""
+    if most >= MOST:
+        return f"at least {shown(least)}, and perhaps no number would do"
+    return f"{shown(least)} to {shown(most)}"
 
 
 def rounded(count: float) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from tightrope.base.records import About, Bound, Verdict
 from tightrope.base.rounding import outward
-from tightrope.evaluation.needed import CHANCE, MOST, prospect, rounded
+from tightrope.evaluation.needed import CHANCE, MOST, between, prospect, rounded
 
 WAYS = "More logs, or logs of a policy closer to the candidate, would narrow the bounds."
 SUBJECTS: dict[About, str] = {
@@ -114,26 +114,19 @@ def _beyond(low: float, high: float) -> str:
 
 
 def more_logs(believed: Sequence[Bound], threshold: float, *, ways: str = WAYS) -> str:
-    """How many more episodes would settle it, to judge by these, with the range that the estimate leaves."""
+    """How many new episodes would settle it, to judge by these, with the range that the estimate leaves."""
     above = believed[0].estimate > threshold
     bound = next((one for one in believed if one.side == ("lower" if above else "upper")), None)
     view = None if bound is None else prospect(bound, threshold)
     if view is None:
         return ways
     need = view.needed()
-    least, middle, most = (max(0.0, one - view.n) for one in (need.least, need.total, need.most))
-    if not 0 < middle < MOST:
+    if need.total >= MOST:
         return ways
-    answer = "yes" if above else "no"
-    if most >= MOST:  # the candidate may be at the threshold, or on its other side
-        between = (
-            f"at least {rounded(least)}, and perhaps no number would do" if least else "perhaps no number would do"
-        )
-    else:
-        between = f"{rounded(least)} to {rounded(most)}" if least else f"up to {rounded(most)}"
     return (
-        f"About {rounded(middle)} more episodes like these ({between}) would settle it with a {answer} at a chance of "
-        f"{CHANCE:.0%}, if the candidate is as it looks now. {ways}"
+        f"About {rounded(need.total)} new episodes like these, judged alone "
+        f"({between(need.least, need.most, rounded)}), would settle it with a {'yes' if above else 'no'} at a chance "
+        f"of {CHANCE:.0%}, if the candidate is as it looks now. {ways}"
     )
 
 

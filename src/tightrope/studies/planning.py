@@ -12,18 +12,20 @@ import numpy as np
 import typer
 
 from tightrope.api import lower_bound
+from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.problem import Problem
 from tightrope.base.records import Bound
 from tightrope.decisions.planning import by_effect
 from tightrope.domains import SmallProblem, small
 from tightrope.evaluation.needed import CHANCE, NORMAL, prospect
 from tightrope.studies.comparing import HEAD
-from tightrope.studies.pages.planning import TITLE, Case, Planned, render
+from tightrope.studies.pages.planning import TITLE, Case, Looks, Planned, render
 from tightrope.studies.pages.sections import write_section
 
 PILOT = 200
 AROUND = (0.5, 0.8, 1.25, 2.0)  # of a first guess: where the chance of a yes is measured
-
+TWICE, LOOKS = ("clinic", "bonus", "decline"), 2000  # problems and pilots of the table of second looks
+FAR = 20  # times the pilot: whose plan needs more gives up
 
 CASES = (
     Case("clinic", 0.1),
@@ -36,7 +38,11 @@ CASES = (
 
 def bounded(case: Case, problem: SmallProblem, n: int, seed: int) -> tuple[Bound, Problem]:
     """A lower bound from new logs, and the problem that it bounds."""
-    logs = problem.logs(n, rng=np.random.default_rng([20261116, n, seed]))
+    return judged(case, problem, problem.logs(n, rng=np.random.default_rng([20261116, n, seed])), seed)
+
+
+def judged(case: Case, problem: SmallProblem, logs: TrajectoryDataset, seed: int) -> tuple[Bound, Problem]:
+    """The bound of a case from these logs, and the problem that it bounds."""
     estimator, method = (None, None) if case.recommended else ("tdr", "percentile")
     bound = lower_bound(
         logs, problem.candidate, estimator=estimator, method=method, n_resamples=1000, seed=seed, n_jobs=1
@@ -73,6 +79,26 @@ def planned(case: Case, pilots: int, trials: int) -> Planned:
     return result
 
 
+def second_looks(name: str, trials: int) -> Looks:
+    """A candidate exactly at its threshold: pilots, and a second look where the first was no yes but a plan."""
+    case, problem, result = Case(name, 0.0), small(name), Looks(name, trials)
+    threshold = problem.true_value
+    for seed in range(trials):
+        logs = problem.logs((FAR + 1) * PILOT, rng=np.random.default_rng([20261117, seed]))
+        pilot, _ = judged(case, problem, logs.take(np.arange(PILOT)), seed)
+        view = prospect(pilot, threshold)
+        assert view is not None
+        n = view.needed().total
+        if pilot.value > threshold:
+            result.yes += 1
+        elif n <= FAR * PILOT:
+            result.planned += 1
+            together, alone = logs.take(np.arange(round(n))), logs.take(np.arange(PILOT, PILOT + round(n)))
+            result.together += judged(case, problem, together, seed)[0].value > threshold
+            result.alone += judged(case, problem, alone, seed)[0].value > threshold
+    return result
+
+
 def studied(pilots: int, trials: int) -> Iterator[Planned]:
     """All cases."""
     for case in CASES:
@@ -88,7 +114,7 @@ def main(
     trials: Annotated[int, typer.Option(help="Data sets a number of episodes.")] = 300,
 ) -> None:
     """Measure plans and write their section of the page on decisions."""
-    text = render(list(studied(pilots, trials)))
+    text = render(list(studied(pilots, trials)), [second_looks(name, LOOKS) for name in TWICE])
     write_section(out, TITLE, text, head=HEAD)
 
 

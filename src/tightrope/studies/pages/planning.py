@@ -35,7 +35,19 @@ class Planned:
     unsettled: list[bool] = field(default_factory=list)  # whether the pilot itself says no yes
 
 
-def render(results: Sequence[Planned]) -> str:
+@dataclass
+class Looks:
+    """Wrong answers at a first look and at a second one, of a candidate exactly at its threshold."""
+
+    problem: str
+    pilots: int
+    yes: int = 0  # at once
+    planned: int = 0  # of the others: those that looked better, and near enough for a plan
+    together: int = 0  # wrong, of these, with the pilot's episodes among the new ones
+    alone: int = 0  # wrong, of these, with new ones alone
+
+
+def render(results: Sequence[Planned], looks: Sequence[Looks] = ()) -> str:
     """One line for each case."""
     return "\n".join(
         [
@@ -54,8 +66,27 @@ def render(results: Sequence[Planned]) -> str:
             "",
             "The walker's values have heavy tails: some pilots hold an episode that makes up most of the spread, and "
             "others do not. Its plans are right within that factor in the middle, and not one by one.",
+            *(_second(looks) if looks else ()),
         ]
     )
+
+
+def _second(looks: Sequence[Looks]) -> list[str]:
+    return [
+        "",
+        "**A second look.** The candidate is worth exactly the threshold, so that every yes is wrong. Pilots of 200 "
+        "episodes whose bound says yes stop. Of the others, those that look better are planned (unless that takes more "
+        "than 20 times as many), and the planned number of episodes is judged once, with the pilot's among them, which "
+        "were judged before, or new ones alone. Nominal is 5 %; only new ones alone keep it.",
+        "",
+        "| problem | pilots | yes at once | planned | wrong, together | wrong, new ones alone |",
+        "|---|" + "---:|" * 5,
+        *(
+            f"| {one.problem} | {one.pilots:,} | {_rate(one.yes, one.pilots)} | {one.planned:,} "
+            f"| {_rate(one.together, one.planned)} | {_rate(one.alone, one.planned)} |"
+            for one in looks
+        ),
+    ]
 
 
 def _row(one: Planned) -> str:
@@ -79,3 +110,8 @@ def _held(needs: Sequence[Needed], truth: float) -> str:
     held = sum(need.least <= truth <= need.most for need in needs)
     low, high = clopper_pearson(held, len(needs))
     return f"{100 * held / len(needs):.0f} % ({100 * low:.0f}–{100 * high:.0f})"
+
+
+def _rate(count: int, total: int) -> str:
+    low, high = clopper_pearson(count, total)
+    return f"{100 * count / total:.1f} % ({100 * low:.1f}–{100 * high:.1f})"
