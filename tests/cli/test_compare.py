@@ -70,6 +70,8 @@ def test_the_page_is_written(call, folder):
         (("--policy", "=good.npy"), "each name once"),
         (("--policy", "good.npy", "--title", "x"), "--title must come with --report"),
         (("--policy", "good.npy", "--baseline", "nan"), "baseline must be a finite number"),
+        (("--policy", "good.npy", "--baseline", "behaviour"), "got 'behaviour'. Did you mean \"behavior\"?"),
+        (("--policy", "good.npy", "--baseline", "nonsense"), '--baseline must be "behavior", a number, the name of a'),
         (("--policy", "no_such_column"), "no_such_column"),
         (("--policy", "good.npy", "--confidence", 1.5), "confidence must lie between"),
     ],

@@ -59,4 +59,4 @@ def test_the_picture_is_written_and_its_name_checked_before_any_work(logs, tmp_p
 def test_a_share_that_is_none_is_refused(logs):
     result = run(logs, "--cvar", "10")
     assert result.exit_code == BAD_INPUT
-    assert "shares must be a number between 0 and 1, such as 0.1; got 10.0" in result.output
+    assert "shares (--cvar) must be a number between 0 and 1, such as 0.1; got 10.0" in result.output

@@ -15,6 +15,7 @@ from tightrope.bounds.exact.betting_mixture import BettingMixture
 from tightrope.decisions import distribution as module
 from tightrope.decisions.tails.exact import tail_mean_lower
 from tightrope.decisions.tails.outcomes import Outcomes, tail_mean
+from tightrope.decisions.tails.record import Tail
 from tightrope.domains import small
 from tightrope.functional.values import TrajectoryValues
 
@@ -51,6 +52,28 @@ def test_below_a_level_by_hand():
     assert (BAND.below(1.5).lower, BAND.below(1.5).upper) == (0.05, 1.0)
     assert (BAND.below(-10.0).lower, BAND.below(-10.0).upper) == (0.0, 0.0)
     assert [BAND.below(level).estimate for level in (-5.0, -4.9, 0.0, 9.0)] == [0.0, 0.2, 0.2, 1.0]
+
+
+def test_bounds_that_contradict_each_other_are_left_apart_and_named():
+    """At least 0.7 up to 0 and at most 0.5 below 1: no distribution does that, and no number stands for it."""
+    torn = record(lower=((0.0, 0.7),), upper=((1.0, 0.5),))
+    assert torn.crosses
+    assert (torn.below(0.5).lower, torn.below(0.5).upper) == (0.7, 0.5)
+    assert not BAND.crosses
+    assert not record(lower=((0.0, 0.7),), upper=((0.0, 0.5),)).crosses  # below 0 at most 0.5, at 0 the rest
+    level = Tail("below", 0.0, 0.5, 0.6, 0.4)
+    assert record(tails=(level,)).crosses
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_wrong_propensities_make_exact_bounds_contradict_each_other(strict):
+    rewards = np.tile([0.0, 1.0], 300)
+    torn = bandit(rewards, np.full(600, 2.0), reward_range=(0, 1))
+    shape = tightrope.distribution(torn, levels=[0.5], quantiles=[0.001], points=3, strict=strict, n_resamples=200)
+    assert [one.code for one in shape.warnings if one.code == "crossed"] == (["crossed"] if strict else [])
+    fine = bandit(rewards, np.ones(600), reward_range=(0, 1))
+    shape = tightrope.distribution(fine, levels=[0.5], points=3, strict=strict, n_resamples=200)
+    assert not [one.code for one in shape.warnings if one.code == "crossed"]
 
 
 def test_quantiles_by_hand():
@@ -285,7 +308,7 @@ def test_an_episode_that_was_cut_off_makes_exact_bounds_wider_on_both_sides():
     ("options", "message"),
     [
         ({"levels": ["x"]}, "levels must be finite numbers; got 'x'"),
-        ({"shares": [0.0]}, r"shares must be a number between 0 and 1, such as 0.1; got 0.0"),
+        ({"shares": [0.0]}, r"shares \(--cvar\) must be a number between 0 and 1, such as 0.1; got 0.0"),
         ({"quantiles": [5]}, r"quantiles must be a number between 0 and 1"),
         ({"points": -1}, "points must be a whole number from 0 to 1000; got -1"),
         ({"points": 0}, "points must be at least 1 where no levels, quantiles or shares are named"),

@@ -11,6 +11,8 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+NEAR = 0.7  # how alike a name must be to be proposed: "patient" is no "action"
+
 
 def must_be_one_of(argument: str, given: Any, known: Iterable[str], *otherwise: str) -> str:
     """The message for an unknown name: what it must be, what was given, and the known name nearest to that.
@@ -26,7 +28,7 @@ def must_be_one_of(argument: str, given: Any, known: Iterable[str], *otherwise: 
 def did_you_mean(given: Any, known: Iterable[str]) -> str:
     """The question that ends a message, or nothing where no known name is near."""
     names = {name.lower(): name for name in known}
-    near = get_close_matches(given.lower(), names, n=1) if isinstance(given, str) else []
+    near = get_close_matches(given.lower(), names, n=1, cutoff=NEAR) if isinstance(given, str) else []
     return f'. Did you mean "{names[near[0]]}"?' if near else ""
 
 

@@ -188,6 +188,11 @@ CODES: dict[str, Code] = {
         "probability or a quantile, 50 for a mean of the lowest returns or a band); exact bounds stand in",
         "more logs, or a wider tail",
     ),
+    "crossed": Code(
+        "everything",
+        "`tail`: exact bounds contradict each other, which true declarations allow in no more than 5 % of logs",
+        "check the propensities and the clusters",
+    ),
     "clustered": Code(
         None,
         "bounds count clusters of episodes (`cluster=`), each once: the value is that of a random episode of a random "

@@ -163,7 +163,17 @@ def _named(policies: list[str]) -> dict[str, str]:
 def _baseline(text: str, named: dict[str, str], finder: Callable[[str], Any]) -> Any:
     """A word that compare knows, a number, or a policy of its own."""
     from tightrope.base.checks import reads_as_number
+    from tightrope.base.names import did_you_mean
 
     if text == "behavior" or text in named:
         return text
-    return float(text) if reads_as_number(text) else finder(text)
+    if reads_as_number(text):
+        return float(text)
+    try:
+        return finder(text)
+    except DataError as error:
+        known = did_you_mean(text, ["behavior", *named])
+        raise DataError(
+            f'--baseline must be "behavior", a number, the name of a candidate, or a policy as --policy takes it; '
+            f"got {text!r}{known or f' ({error})'}"
+        ) from error

@@ -32,6 +32,12 @@ MOST_POINTS = 1000  # key points of an exact band
 ENOUGH = {"below": 10.0, "quantile": 10.0, "cvar": 50.0, "band": 50.0}
 END = 0.1  # share of the returns that is an end of the band
 
+CROSSED = caution(
+    "crossed",
+    "exact bounds contradict each other: the logged probabilities are wrong, or episodes are not independent, or these "
+    "logs are among the few for which bounds err. Believe none of them",
+)
+
 Asked = dict[str, tuple[float, ...]]
 NOTHING: Asked = {"levels": (), "quantiles": (), "shares": ()}
 
@@ -116,7 +122,13 @@ def _together(shape: Distribution, outcomes: Outcomes, ask: Asked, points: int, 
     for tail, (least, most) in zip(_estimates(outcomes, ask), own, strict=True):
         known = {"below": band.below, "quantile": band.quantile, "cvar": band.cvar}[tail.kind](tail.at)
         tails.append(replace(tail, lower=max(known.lower, least), upper=min(known.upper, most)))
-    return replace(band, tails=tuple(tails))
+    return _crossed(replace(band, tails=tuple(tails)))
+
+
+def _crossed(shape: Distribution) -> Distribution:
+    """With a warning, once, where bounds contradict each other."""
+    fresh = shape.crosses and CROSSED not in shape.warnings
+    return replace(shape, warnings=(*shape.warnings, CROSSED)) if fresh else shape
 
 
 def _by_bootstrap(
@@ -151,7 +163,7 @@ def _by_bootstrap(
         shape = _resampled_band(shape, bounds)
     unit = "episodes" if shape.n_clusters is None else "clusters"
     warnings = tuple(_thin(kind, effective, unit) for kind, effective in thin.items())
-    return replace(shape, tails=tuple(tails), warnings=(*shape.warnings, *warnings))
+    return _crossed(replace(shape, tails=tuple(tails), warnings=(*shape.warnings, *warnings)))
 
 
 def _resampled_band(shape: Distribution, bounds: ReplicatedTails) -> Distribution:
@@ -244,7 +256,7 @@ def _check_asked(levels: Sequence[float], quantiles: Sequence[float], shares: Se
     for level in levels:
         if not is_number(level):
             raise BoundError(f"levels must be finite numbers; got {level!r}")
-    for name, given in (("quantiles", quantiles), ("shares", shares)):
+    for name, given in (("quantiles (--quantile)", quantiles), ("shares (--cvar)", shares)):
         for value in given:
             check_share(name, value)
     if not (isinstance(points, int) and 0 <= points <= MOST_POINTS):

@@ -4,7 +4,7 @@ from tests.mutants.planting import Mutant, Topic
 
 TOPIC = Topic(
     "Tails, demands, a better policy",
-    "test_distribution test_improve test_constraints",
+    "test_distribution test_improve test_constraints test_plan",
     (
         Mutant(
             "every exact bound of a band has the whole error rate",
@@ -33,6 +33,20 @@ TOPIC = Topic(
             "np.maximum(heights - low, 0.0) * (1 / share - 1)",
             "np.maximum(heights - low, 0.0)",
             "test_the_bound_on_the_mean_of_the_worst_never_errs_more_often_than_it_may",
+        ),
+        Mutant(
+            "bounds that contradict each other are pressed into one number",
+            "Distribution.below",
+            'Tail("below", level, estimate, lower, upper)',
+            'Tail("below", level, estimate, min(lower, upper), upper)',
+            "test_bounds_that_contradict_each_other_are_left_apart_and_named",
+        ),
+        Mutant(
+            "a plan takes the chance at all for that of the candidate as it looks",
+            "Prospect.chance_at_all",
+            "math.sqrt(1.0 + share)",
+            "math.sqrt(share)",
+            "test_the_chance_at_all_tends_to_the_chance_that_it_is_better",
         ),
         Mutant(
             "a thin tail is resampled all the same",

@@ -83,7 +83,7 @@ class Distribution(Record):
         if level <= self.value_range[0]:
             lower = upper = 0.0
         estimate = max((p for x, p in self.steps if x < level), default=0.0)
-        return self._narrowed(Tail("below", level, estimate, min(lower, upper), upper))
+        return self._narrowed(Tail("below", level, estimate, lower, upper))
 
     def quantile(self, p: float) -> Tail:
         """The lowest return that a share ``p`` of all returns does not exceed."""
@@ -99,6 +99,13 @@ class Distribution(Record):
         ends = (_tail_of(self.upper, share, self.value_range[0], falls=False), self._highest(share))
         values, heights = (np.array(part) for part in zip(*self.steps, strict=True))
         return self._narrowed(Tail("cvar", share, float(tail_mean(values, heights, share)), *ends))
+
+    @property
+    def crosses(self) -> bool:
+        """Whether bounds of the two sides contradict each other somewhere."""
+        most = [min((p for x, p in self.upper if x > at), default=1.0) for at, _ in self.lower]
+        band = any(least > high for (_, least), high in zip(self.lower, most, strict=True))
+        return band or any(tail.lower > tail.upper for tail in self.tails)
 
     def to_svg(self, path: str | Path, *, name: str = "return") -> None:
         """Write a picture of the whole distribution function with its band; ``name`` says what a return is."""
