@@ -163,6 +163,7 @@ def _named(policies: list[str]) -> dict[str, str]:
 def _baseline(text: str, named: dict[str, str], finder: Callable[[str], Any]) -> Any:
     """A word that compare knows, a number, or a policy of its own."""
     from tightrope.base.checks import reads_as_number
+    from tightrope.base.errors import DataError
     from tightrope.base.names import did_you_mean
 
     if text == "behavior" or text in named:
