@@ -16,7 +16,7 @@ from tightrope.decisions.monitoring.game import Game
 from tightrope.decisions.monitoring.past import capacity, sampled
 from tightrope.domains import small
 
-WALKER = small("walker")
+WALKER, CLINIC = small("walker"), small("clinic")
 CHANCES = np.array([0.2, 0.6])  # of a reward of 1, by action
 NEW = TabularPolicy([[0.3, 0.7]])
 TRUTH = 0.48  # 0.3 · 0.2 + 0.7 · 0.6
@@ -167,6 +167,26 @@ def test_a_file_between_two_batches_changes_no_bit(tmp_path):
         paused.save(path)
     same(straight, Monitor.load(path, WALKER.candidate))
     assert straight.looks == paused.looks
+
+
+def test_probabilities_that_cannot_be_true_are_noticed_across_batches(tmp_path):
+    """Probabilities that are too low by 30 %: no day shows it by itself; ten days do, through files between them."""
+    wrong, right, alone = Monitor(CLINIC.candidate), Monitor(CLINIC.candidate), []
+    for number in range(10):
+        logs = CLINIC.logs(60, rng=np.random.default_rng(number))
+        logs = replace(logs, episode_ids=np.arange(60) + 60 * number)
+        assert logs.behavior_log_probs is not None
+        lowered = replace(logs, behavior_log_probs=logs.behavior_log_probs + np.log(0.7), behavior=None)
+        right.update(logs)
+        wrong.update(lowered)
+        wrong.save(tmp_path / "state.npz")
+        wrong = Monitor.load(tmp_path / "state.npz", CLINIC.candidate)
+        fresh = Monitor(CLINIC.candidate)
+        fresh.update(lowered)
+        alone.append(fresh.warnings)
+    assert [one.code for one in wrong.warnings] == ["mean-ratio"]
+    assert right.warnings == ()
+    assert alone == [()] * 10
 
 
 def test_the_same_episode_twice_is_noticed():

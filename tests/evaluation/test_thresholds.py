@@ -12,8 +12,9 @@ from tightrope.base.records import BehaviorCheck, ModelCheck, Overlap
 from tightrope.evaluation.advice import spread_warning
 from tightrope.evaluation.behavior_check import _warnings as behavior_warnings
 from tightrope.evaluation.model_check import _warnings as model_warnings
-from tightrope.evaluation.overlap import _evidence
 from tightrope.evaluation.overlap import _warnings as overlap_warnings
+from tightrope.evaluation.overlap import evidence as log_evidence
+from tightrope.evaluation.overlap import wagered
 
 OVERLAP = Overlap(
     effective_sample_size=(80.0,),
@@ -101,5 +102,5 @@ def test_the_evidence_is_an_e_value():
     """Its mean is 1 where the ratios have mean 1: over all samples of four ratios that are 0 or 2, half of the time."""
     samples = np.array(list(product([0.0, 2.0], repeat=4)))
     with np.errstate(divide="ignore"):
-        evidence = [_evidence(np.log(ratios)) for ratios in samples]
+        evidence = [log_evidence(wagered(np.log(ratios))) for ratios in samples]
     assert np.mean(np.exp(evidence)) == pytest.approx(1.0)

@@ -243,14 +243,15 @@ def _show(watch: Monitor, above: float | None, below: float | None, json: bool) 
             "below": sure_below if below is not None else None,
         }
         record = {**look.to_dict(), "confidence": terms.confidence, "alarms": alarms}
-        say(writer.dumps({**record, "looks": [one.to_dict() for one in watch.looks]}))
+        warnings = [one.to_dict() for one in watch.warnings]
+        say(writer.dumps({**record, "warnings": warnings, "looks": [one.to_dict() for one in watch.looks]}))
         return
-    lines = []
+    lines = [f"! {one}" for one in watch.warnings]
     if sure_below:
         lines.append(f"ALARM: the candidate's value surely lies below {below:g}.")
     if sure_above:
         lines.append(f"ALARM: the candidate's value surely exceeds {above:g}.")
-    lines += [] if lines else _no_alarm(look, above, below)
+    lines += [] if sure_below or sure_above else _no_alarm(look, above, below)
     low, high = outward(look.lower, "lower"), outward(look.upper, "upper")
     lines.append(
         f"After {look.episodes} episodes: {low:g} ≤ value ≤ {high:g}. Each bound holds with confidence "

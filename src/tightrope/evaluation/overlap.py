@@ -69,7 +69,7 @@ def _measured(problem: Problem) -> Overlap:
         pareto_k=pareto_k(final),
         mean_ratio=mean,
         mean_ratio_error=mean_error,
-        mean_ratio_evidence=_evidence(drawn),
+        mean_ratio_evidence=evidence(wagered(drawn)),
         unlogged_mass=unlogged_mass(problem),
         infinite_variance=infinite_variance(problem),
         deterministic=tuple(_deterministic(problem)),
@@ -157,15 +157,20 @@ def _mean_ratio(final: Array) -> tuple[float, float]:
     return scale * float(relative.mean()), scale * float(relative.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
 
 
-def _evidence(final: Array) -> float:
-    """The log of an e-value against the claim that the ratios exp(final) have mean 1 at most, as true ones do.
-
-    Σ_j w_j Π_i (1 + c_j (ρ_i − 1)) has mean 1 at most under the claim, so it reaches 1/α with probability α at most
-    (Markov's inequality). It rises with every ratio: whatever is noticed at some size of ratios is noticed at any
-    greater one. A standard error has neither virtue.
-    """
+def wagered(final: Array) -> Array:
+    """The log-wealth log Π_i (1 + c_j (ρ_i − 1)) of each bet c_j that the ratios ρ = exp(final) average above 1."""
     stay, stake = np.log1p(-BETS), np.log(BETS)
-    wealth = np.array([float(np.logaddexp(a, b + final).sum()) for a, b in zip(stay, stake, strict=True)])
+    return np.array([float(np.logaddexp(a, b + final).sum()) for a, b in zip(stay, stake, strict=True)])
+
+
+def evidence(wealth: Array) -> float:
+    """The log of an e-value against the claim that the ratios have mean 1 at most, as true ones do.
+
+    The mean of Π_i (1 + c_j (ρ_i − 1)) over all bets is 1 at most under the claim, so it reaches 1/α with probability
+    α at most (Markov's inequality), and so it does at any time while episodes arrive (Ville's). It rises with every
+    ratio: whatever is noticed at some size of ratios is noticed at any greater one. A standard error has none of these
+    virtues.
+    """
     return float(np.logaddexp.reduce(wealth) - np.log(len(BETS)))
 
 

@@ -32,14 +32,14 @@ TOPIC = Topic(
         ),
         Mutant(
             "the evidence against the propensities falls with the ratios",
-            "_evidence",
+            "wagered",
             "b + final",
             "b - final",
             "test_a_worse_fault_is_never_answered_with_more_confidence",
         ),
         Mutant(
             "the bets on the ratios are added up instead of averaged",
-            "_evidence",
+            "evidence",
             "np.logaddexp.reduce(wealth) - np.log(len(BETS))",
             "np.logaddexp.reduce(wealth)",
             "test_the_evidence_is_an_e_value",

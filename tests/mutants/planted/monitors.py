@@ -7,6 +7,13 @@ TOPIC = Topic(
     "test_monitor test_clustered test_groups",
     (
         Mutant(
+            "a monitor forgets what earlier batches said of the probabilities",
+            "_wager",
+            "state.wagers + wagered(",
+            "wagered(",
+            "test_probabilities_that_cannot_be_true_are_noticed_across_batches",
+        ),
+        Mutant(
             "a batch's models learn from the batch",
             "count_batch",
             "(kept, piece)",

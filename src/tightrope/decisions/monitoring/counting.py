@@ -12,6 +12,7 @@ from tightrope.base.problem import Problem
 from tightrope.decisions.monitoring.past import capacity, sampled
 from tightrope.decisions.monitoring.state import GROWTH, SIDES, Look, State
 from tightrope.estimators import TDR
+from tightrope.evaluation.overlap import evidence, wagered
 from tightrope.models import Model
 
 Progress = Callable[[float], None]
@@ -24,6 +25,7 @@ def count_batch(
 
     A piece ends where a plan is due. Its models learned from earlier pieces, and so did its tethers and bets.
     """
+    _wager(state, problem)
     data, before = problem.dataset, len(state.tables["lower"])
     n, most, kept, start = data.n_trajectories, capacity(data.horizon), np.arange(before), 0
     values = {
@@ -52,6 +54,15 @@ def count_batch(
     state.past = (data if state.past is None else joined(state.past, data)).take(kept)
     state.tables = {side: table[kept] for side, table in state.tables.items()}
     return state
+
+
+def _wager(state: State, problem: Problem) -> None:
+    """Bet that the ratios of the batch average above 1, which true probabilities make a losing game."""
+    data = problem.dataset
+    assert data.behavior_log_probs is not None
+    steps = problem.eval_log_probs - data.behavior_log_probs
+    state.wagers = state.wagers + wagered(np.add.reduceat(steps, data.offsets[:-1]))
+    state.evidence = max(state.evidence, evidence(state.wagers))
 
 
 def _ends(start: int, stop: int, every: int | None) -> IntArray:

@@ -18,10 +18,12 @@ from tightrope.base.errors import BoundError, DataError, failing
 from tightrope.base.names import suggests_keywords
 from tightrope.base.policy import as_policy
 from tightrope.base.problem import Problem
+from tightrope.base.warnings import Caution, caution
 from tightrope.decisions.monitoring.counting import Progress, count_batch
 from tightrope.decisions.monitoring.past import check_new, hashes, is_known
 from tightrope.decisions.monitoring.state import Look, State, Terms, differences, read_state, write_state
 from tightrope.estimators.choices import is_limited
+from tightrope.evaluation.overlap import FALSE_ALARM
 from tightrope.evaluation.provenance import provenance
 from tightrope.evaluation.settings import Settings
 from tightrope.io.write import write_text
@@ -85,6 +87,17 @@ class Monitor:
     def terms(self) -> Terms | None:
         """What was fixed by the first update; None before it."""
         return None if self._state is None else self._state.terms
+
+    @property
+    def warnings(self) -> tuple[Caution, ...]:
+        """What speaks against the bounds: logged probabilities that cannot be true."""
+        if self._state is None or self._state.evidence <= -np.log(FALSE_ALARM):
+            return ()
+        text = (
+            "the importance ratios average more than 1: the probabilities of the logged actions are wrong, and so are "
+            "the bounds"
+        )
+        return (caution("mean-ratio", text, evidence=self._state.evidence),)
 
     # -- its file ----------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from tightrope.base.plain import Record
 from tightrope.decisions.monitoring.game import Game
 from tightrope.decisions.monitoring.past import Hashes
 from tightrope.estimators import Anchor
+from tightrope.evaluation.overlap import BETS
 from tightrope.io.write import replace_file
 
 FORMAT = 1  # of the file
@@ -77,6 +78,8 @@ class State:
     count: int = 0  # of episodes so far
     known: Hashes = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of all episodes, sorted
     looks: list[Look] = field(default_factory=list)
+    wagers: Array = field(default_factory=lambda: np.zeros(len(BETS)))  # log-wealth of bets on too high ratios
+    evidence: float = 0.0  # the most that they showed at any look
 
     @classmethod
     def new(cls, terms: Terms, value_range: tuple[float, float]) -> State:
@@ -91,9 +94,9 @@ def write_state(state: State, path: Path) -> None:
     """Replace the file."""
     head = {
         "format": FORMAT, "terms": state.terms.to_dict(), "low": state.low, "high": state.high, "count": state.count,
-        "edge": state.edge, "looks": [asdict(look) for look in state.looks],
+        "edge": state.edge, "looks": [asdict(look) for look in state.looks], "evidence": state.evidence,
     }  # fmt: skip
-    arrays: dict[str, Any] = {"head": np.array(json.dumps(head)), "known": state.known}
+    arrays: dict[str, Any] = {"head": np.array(json.dumps(head)), "known": state.known, "wagers": state.wagers}
     for side, game in state.games.items():
         arrays |= {f"{side}.{name}": vars(game)[name] for name in _GAME}
         arrays[f"{side}.table"] = state.tables[side]
@@ -129,6 +132,8 @@ def _state(head: dict[str, Any], arrays: dict[str, Any]) -> State:
     state = State.new(terms, (head["low"], head["high"]))
     state.count, state.edge, state.known = head["count"], head["edge"], arrays["known"]
     state.looks = [Look(**look) for look in head["looks"]]
+    if "wagers" in arrays:  # files of 0.1 hold none: their ratios count from now on
+        state.wagers, state.evidence = arrays["wagers"], head["evidence"]
     for side, game in state.games.items():
         for name in _GAME:
             if vars(game)[name].shape != arrays[f"{side}.{name}"].shape:
