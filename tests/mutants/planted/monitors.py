@@ -9,8 +9,8 @@ TOPIC = Topic(
         Mutant(
             "a monitor forgets what earlier batches said of the probabilities",
             "_wager",
-            "state.wagers + wagered(",
-            "wagered(",
+            "state.wagers + wagered(np.add.reduceat(steps, data.offsets[:-1]))",
+            "wagered(np.add.reduceat(steps, data.offsets[:-1]))",
             "test_probabilities_that_cannot_be_true_are_noticed_across_batches",
         ),
         Mutant(

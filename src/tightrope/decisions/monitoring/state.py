@@ -132,8 +132,7 @@ def _state(head: dict[str, Any], arrays: dict[str, Any]) -> State:
     state = State.new(terms, (head["low"], head["high"]))
     state.count, state.edge, state.known = head["count"], head["edge"], arrays["known"]
     state.looks = [Look(**look) for look in head["looks"]]
-    if "wagers" in arrays:  # files of 0.1 hold none: their ratios count from now on
-        state.wagers, state.evidence = arrays["wagers"], head["evidence"]
+    state.wagers, state.evidence = arrays["wagers"], head["evidence"]
     for side, game in state.games.items():
         for name in _GAME:
             if vars(game)[name].shape != arrays[f"{side}.{name}"].shape:
