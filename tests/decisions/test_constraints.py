@@ -151,6 +151,20 @@ def test_the_command_reads_each_outcome_from_its_own_column(tmp_path):
     assert "each column once" in twice.output
 
 
+def test_logs_that_say_nothing_are_no_open_question(tmp_path):
+    """Exit code 3, as of ``evaluate``: nothing speaks for or against, which more patience would not change."""
+    rows = {"reward": [0.0, 1.0] * 3, "pscore": [0.5] * 6, "eval_prob": [0.4] * 6}
+    few = tightrope.read(rows, one_step=True)  # nothing is exact without a range, and six episodes are not resampled
+    result = tightrope.constrained({"reward": (few, ">= 0.3")})
+    assert result.kind == "cannot tell"
+    assert result.silent == ("reward",)
+    assert result.headline.endswith("These logs say nothing about reward")
+    tightrope.write(few, tmp_path / "logs.parquet")
+    command = ["constrain", str(tmp_path / "logs.parquet"), "--demand", "reward>=0.3"]
+    assert CliRunner().invoke(app, command).exit_code == 3
+    assert ask(">= 0.58", "<= 0.9").silent == ()
+
+
 def test_a_range_that_is_none_is_refused(tmp_path):
     path = write_logs(tmp_path / "logs.csv", 30)
     words = ["constrain", path, "--one-step", "--demand", "cured>=0.3", "--range", "cured"]

@@ -31,7 +31,7 @@ from tightrope.cli.options import (
 )
 from tightrope.cli.policies import form, named_policy
 from tightrope.cli.reading import kept, load
-from tightrope.cli.shared import VERDICTS, errors, progress_bar
+from tightrope.cli.shared import NO_ANSWER, VERDICTS, errors, progress_bar
 from tightrope.cli.terminal import say
 
 
@@ -102,6 +102,8 @@ def constrain(
     say(result.to_json() if json else str(result))
     if candidate is not None and not json:
         say(f"Evaluated: {form(policy, epsilon, sigma, deterministic)}.")
+    if result.kind == "cannot tell" and result.silent:
+        raise typer.Exit(NO_ANSWER)
     if exit_code:
         raise typer.Exit(VERDICTS[result.kind])
 

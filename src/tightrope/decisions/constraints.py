@@ -98,6 +98,11 @@ class Constrained(Record):
     warnings: tuple[Caution, ...] = ()  # what to keep in mind: of the logs, and of the bounds that it rests on
 
     @property
+    def silent(self) -> tuple[str, ...]:
+        """The outcomes that these logs say nothing about: neither side has a bound to believe."""
+        return tuple(one.outcome for one in self.demands if one.bound is None and one.against is None)
+
+    @property
     def headline(self) -> str:
         """The answer in one line."""
         those = [demand for demand in self.demands if demand.answer == self.kind]
@@ -108,7 +113,8 @@ class Constrained(Record):
         names = [demand.outcome for demand in those]
         if self.kind == "no":
             return f"No: not met is {', '.join(names)}, {sure}"
-        return f"Cannot tell: open is {', '.join(names)}, at confidence {self.confidence:g}"
+        nothing = f". These logs say nothing about {', '.join(self.silent)}" if self.silent else ""
+        return f"Cannot tell: open is {', '.join(names)}, at confidence {self.confidence:g}{nothing}"
 
     def __str__(self) -> str:
         lines = [self.headline, *(f"- {demand}" for demand in self.demands), *(f"! {one}" for one in self.warnings)]
