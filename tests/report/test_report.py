@@ -27,6 +27,7 @@ from tightrope.base.rounding import outward
 from tightrope.base.warnings import Caution
 from tightrope.cli import BAD_INPUT, NO_ANSWER, app
 from tightrope.domains import small
+from tightrope.evaluation.provenance import provenance, with_origin
 from tightrope.report.scale import Scale, around, give_or_take, percent, rounded, short, signed_percent, tick_words
 from tightrope.report.words import bound_number
 
@@ -225,6 +226,17 @@ def logs(tmp_path):
 
 def call(*given):
     return CliRunner().invoke(app, [str(word) for word in given], env={"COLUMNS": "200"})
+
+
+def test_several_files_have_one_hash_that_anybody_can_print_again(tmp_path):
+    """``sha256sum FILES | sha256sum``; a folder has none."""
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for path, content in zip(files, (b"one", b"two"), strict=True):
+        path.write_bytes(content)
+    known = with_origin(provenance(), "tightrope ...", [str(path) for path in files], "2026-01-01")
+    listed = subprocess.run(["sha256sum", *map(str, files)], capture_output=True, check=True).stdout
+    assert known.sha256 == hashlib.sha256(listed).hexdigest()
+    assert with_origin(provenance(), "", [str(tmp_path)], "").sha256 == ""
 
 
 def test_the_command_writes_a_report_that_says_how_to_get_it_again(logs, tmp_path):

@@ -151,6 +151,5 @@ def origin(known: Provenance | None, logs: list[str], policy: str, policy_sha256
 
     assert known is not None
     command = shlex.join(["tightrope", *sys.argv[1:]])
-    source = Path(logs[0]) if len(logs) == 1 else Path(", ".join(logs))
-    whole = with_origin(known, command, source, date.today().isoformat())
+    whole = with_origin(known, command, logs, date.today().isoformat())
     return replace(whole, policy=visible(policy), policy_sha256=policy_sha256)
