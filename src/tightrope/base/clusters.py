@@ -108,6 +108,15 @@ class Clusters:
         shares: Array = (weights / self.sizes)[..., self.code]
         return shares
 
+    def together(self, values: Array, weights: Array) -> Array:
+        """The mean of each episode's cluster, of values (rows, ..., n) under weights (rows, n); all alike where all are 0."""
+        first = np.append(0, np.cumsum(self.sizes)[:-1])
+        drawn = np.add.reduceat(weights[:, self._by_cluster], first, axis=1)[:, self.code] > 0
+        shares = np.where(drawn, weights, 1.0).reshape(len(weights), *[1] * (values.ndim - 2), -1)
+        total, mass = (np.add.reduceat(one[..., self._by_cluster], first, axis=-1) for one in (shares * values, shares))
+        result: Array = (total / mass)[..., self.code]
+        return result
+
     def episodes(self, clusters: IntArray) -> IntArray:
         """The episodes of these clusters, one cluster after the other."""
         result: IntArray = self._by_cluster[steps_of(np.append(0, np.cumsum(self.sizes)), clusters)]

@@ -13,6 +13,7 @@ from tightrope.evaluation.case import Case, Drawn
 from tightrope.evaluation.model_check import REMEMBERS
 from tightrope.functional.resampling import scheme
 from tightrope.functional.statistic import standard_error
+from tightrope.functional.strata import levelled_by
 from tightrope.models import SimulatedModel, has_tabular
 
 NOISY = 0.2  # of the bootstrap's standard error: simulation noise above this is told
@@ -20,7 +21,7 @@ NOISY = 0.2  # of the bootstrap's standard error: simulation noise above this is
 
 def of_bootstrap(case: Case, estimator: Estimator, method: BootstrapBound, drawn: Drawn) -> list[Caution]:
     """All that concern an approximate bound, but for what the method itself has to say."""
-    settings, influence = case.settings, drawn.statistic.influence()
+    settings, influence = case.settings, levelled_by(case.clusters, drawn.statistic.influence())
     second_order = method.second_order and scheme(settings.resampling).second_order
     return [
         *case.problem.dataset.notes,

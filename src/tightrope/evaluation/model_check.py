@@ -14,10 +14,12 @@ from tightrope.base.records import ModelCheck
 from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.model_bias.error import Likelihoods, ModelError, model_error
 from tightrope.estimators.base import Anchor
+from tightrope.estimators.clustered import by_cluster
 from tightrope.estimators.doubly_robust import copy_steps, held_out_values
 from tightrope.estimators.weighted import PDWIS
 from tightrope.evaluation.overlap import FEW_EFFECTIVE
 from tightrope.functional.statistic import standard_error
+from tightrope.functional.strata import levelled_by
 from tightrope.models import CountedModel, Model, PreparedModel, prepared_model
 from tightrope.models import model as find_model
 from tightrope.models.likelihood import log_likelihoods, misfit
@@ -174,8 +176,8 @@ def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
         return float("nan"), float("nan")
     # An estimated behaviour policy counts as known here: for a diagnosis its ratios are near enough.
     data = replace(problem.ratios.dataset, rewards=deltas, reward_range=None, return_range=None)
-    statistic = PDWIS()(Problem(data, problem.policy))
-    return statistic.estimate, standard_error(statistic.influence())
+    statistic = by_cluster(PDWIS()(Problem(data, problem.policy)), problem.clusters)
+    return statistic.estimate, standard_error(levelled_by(problem.clusters, statistic.influence()))
 
 
 def _warnings(check: ModelCheck, effective: float) -> list[Caution]:

@@ -17,6 +17,7 @@ from tightrope.base.problem import Problem
 from tightrope.base.records import Overlap, Summary
 from tightrope.base.threads import side_by_side
 from tightrope.base.warnings import Caution, caution
+from tightrope.functional.strata import levelled_by
 
 FEW_EFFECTIVE = 10.0  # below this many effective episodes a bootstrap resamples almost the same few
 HEAVY_SHARE = 0.5
@@ -61,7 +62,7 @@ def _measured(problem: Problem) -> Overlap:
         sums += once
         squares += twice
     drawn = final if problem.clusters is None else problem.clusters.log_means(final)
-    mean, mean_error = _mean_ratio(drawn)
+    mean, mean_error = _mean_ratio(drawn, problem.clusters)
     result = Overlap(
         effective_sample_size=_floats(sums**2 / squares),
         largest_share=_floats(1.0 / sums),
@@ -148,13 +149,14 @@ def _floats(values: Array) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def _mean_ratio(final: Array) -> tuple[float, float]:
+def _mean_ratio(final: Array, clusters: Clusters | None = None) -> tuple[float, float]:
     """The mean of exp(final) and its standard error, without overflow (infinite when it does not fit)."""
     top, n = float(final.max()), len(final)
     if top > LARGEST_LOG:
         return np.inf, np.inf
     relative, scale = np.exp(final - top), float(np.exp(top))
-    return scale * float(relative.mean()), scale * float(relative.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+    off = levelled_by(clusters, relative)
+    return scale * float(relative.mean()), scale * float(off.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
 
 
 def _evidence(final: Array) -> float:
@@ -266,6 +268,7 @@ def summarize(data: TrajectoryDataset) -> Summary:
     check_size("reward", data.rewards, data.where)
     clusters, n = Clusters.of(data), data.n_trajectories
     returns = data.returns if clusters is None else clusters.means(data.returns)
+    off = levelled_by(clusters, returns)  # what was fixed, as strata were, is no chance
     return Summary(
         n_trajectories=n,
         n_steps=data.n_steps,
@@ -279,7 +282,7 @@ def summarize(data: TrajectoryDataset) -> Summary:
         reward_range=data.reward_range,
         return_range=data.return_range,
         return_mean=float(returns.mean()),
-        return_error=float(returns.std(ddof=1) / np.sqrt(len(returns))) if len(returns) > 1 else float("inf"),
+        return_error=float(off.std(ddof=1) / np.sqrt(len(off))) if len(off) > 1 else float("inf"),
         actions=_kind(data.actions),
         states=_kind(data.states),
         notes=data.notes,

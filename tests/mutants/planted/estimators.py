@@ -269,9 +269,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "a model's standard errors divide by m instead of m − 1",
-            "ModelStatistic.standard_errors",
-            "np.sum(weights * slopes**2, axis=1) * draws / max(draws - 1, 1)",
-            "np.sum(weights * slopes**2, axis=1)",
+            "drawn_errors",
+            "spread * counts / np.maximum(counts - 1, 1)",
+            "spread",
             "test_standard_errors_of_the_model",
         ),
     ),
