@@ -70,7 +70,7 @@ def clinic(folder):
     ("command", "words"),
     [
         (["compare", "--policy", "new.npy", "--behavior-policy", "today.npy"], "40 clusters, 160 episodes"),
-        (["tail", "--policy", "new.npy", "--level", "1"], "40 clusters (160 episodes)"),
+        (["tail", "--policy", "new.npy", "--level", "1"], "40 clusters, 160 episodes"),
         (
             ["improve", "--out", "better.csv", "--behavior-policy", "today.npy"],
             "24 others, 96 episodes, tested it, once",

@@ -17,7 +17,8 @@ from tightrope.domains import small
 from tightrope.estimators import estimator
 from tightrope.estimators.clustered import by_cluster
 from tightrope.evaluation.model_check import check_model
-from tightrope.evaluation.overlap import overlap, summarize
+from tightrope.evaluation.overlap import overlap
+from tightrope.evaluation.summary import summarize
 from tightrope.functional.engines import replicate
 from tightrope.functional.statistic import RatioSum, SumStatistic, row_errors
 from tightrope.functional.strata import Stratified, levelled

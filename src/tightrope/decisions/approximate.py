@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tightrope.base.behavior import BehaviorModel
-from tightrope.base.clusters import Clusters, extent, n_independent
+from tightrope.base.clusters import Clusters, extent, n_clusters, n_independent
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
@@ -148,6 +148,7 @@ def _bounds(
             guarantee="approximate",
             standard_error=standard_error(levelled_by(clusters, end.influence)),
             n_trajectories=data.n_trajectories,
+            n_clusters=n_clusters(data),
             n_resamples=settings.n_resamples,
             n_undefined=int(np.isnan(end.replicates).sum()),
             seed=settings.seed,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from tightrope.base.clusters import counted
 from tightrope.base.records import Verdict
 from tightrope.base.rounding import outward
 from tightrope.decisions.comparison import Comparison, Standing
@@ -100,13 +101,8 @@ def _promise(result: Comparison) -> str:
         )
     return (
         f"Each kind of answer is approximate: its error rate tends to {error} as the logs grow, with no promise at "
-        f"{_extent(result)}."
+        f"{counted(result.n_trajectories, result.n_clusters)}."
     )
-
-
-def _extent(result: Comparison | Plan) -> str:
-    episodes = f"{result.n_trajectories:,} episodes"
-    return episodes if result.n_clusters is None else f"{result.n_clusters:,} clusters, {episodes}"
 
 
 def plan_words(plan: Planned) -> Planned:
@@ -189,7 +185,8 @@ def _range(plan: Plan) -> str:
         return f"About {more} like these ({_between(plan)}) would settle it with a no. {odds}"
     return (
         f"That is for the candidate as it looks now; the range (80%) is for what else it may be, judging by "
-        f"{_extent(plan)}. {odds} To plan for the least gain worth having, say it: effect."
+        f"{counted(plan.n_trajectories, plan.n_clusters)}. {odds} To plan for the least gain worth having, say it: "
+        "effect."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tightrope.base.clusters import unit
 from tightrope.base.warnings import Caution, caution, coded
 from tightrope.bounds.base import BootstrapBound
 from tightrope.estimators import Estimator
@@ -32,7 +33,12 @@ def of_bootstrap(case: Case, estimator: Estimator, method: BootstrapBound, drawn
         *_of_choice(estimator),
         *_of_simulation(drawn, standard_error(influence)),
         *spread_warning(
-            influence, drawn.replicates.estimate, case.side, settings.confidence, second_order=second_order
+            influence,
+            drawn.replicates.estimate,
+            case.side,
+            settings.confidence,
+            second_order=second_order,
+            drawn=unit(case.overlap.n_clusters),
         ),
     ]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tightrope.base.clusters import fold_of
+from tightrope.base.clusters import fold_of, n_clusters, unit
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.problem import Problem
@@ -41,7 +41,7 @@ def check_model(
     """Compare the model with the logs it was not fitted to.
 
     The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: minus the model's bias, estimated.
-    With few effective episodes it is noise and counts for nothing. The plain TD errors, in-sample and held-out,
+    With few effective episodes (or clusters) it is noise and counts for nothing. The plain TD errors, in-sample and held-out,
     show over-fitting without any ratio, and so do importance-weighted negative log-likelihoods; for discrete states the
     held-out one bounds what wrong transitions do to the model's value ("Bootstrapping with Models", Corollary 1, of the
     smoothed model of the other folds, rewards taken as known, without allowance for the sampling error of the
@@ -73,7 +73,7 @@ def check_model(
         bias_bound=_bias_bound(problem, unfitted) if effective >= FEW_EFFECTIVE else None,
         residue_free=_largest(shared) <= TINY * max(scale, _largest(data.rewards)),
     )
-    return replace(result, warnings=tuple(_warnings(result, effective)))
+    return replace(result, warnings=tuple(_warnings(result, effective, unit(n_clusters(data))[:-1])))
 
 
 def _largest(values: Array) -> float:
@@ -180,7 +180,7 @@ def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
     return statistic.estimate, standard_error(levelled_by(problem.clusters, statistic.influence()))
 
 
-def _warnings(check: ModelCheck, effective: float) -> list[Caution]:
+def _warnings(check: ModelCheck, effective: float, drawn: str = "episode") -> list[Caution]:
     warnings = []
     measured = effective >= FEW_EFFECTIVE and np.isfinite(check.correction)
     if check.unseen_mass is None and check.misfit is None and not measured:
@@ -216,7 +216,7 @@ def _warnings(check: ModelCheck, effective: float) -> list[Caution]:
     if check.fragile_mass is not None and check.fragile_mass > UNSEEN:
         text = (
             f"{check.fragile_mass:.1%} of the candidate's steps in the model fall on pairs held by a single "
-            "episode; standard errors do not see how much hangs on it"
+            f"{drawn}; standard errors do not see how much hangs on it"
         )
         warnings.append(caution("fragile-pairs", text, share=check.fragile_mass))
     return warnings

@@ -12,9 +12,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tightrope.base.clusters import counted, growth, unit
 from tightrope.base.records import About, Bound, Verdict
 from tightrope.base.rounding import outward
 from tightrope.evaluation.needed import CHANCE, MOST, prospect, rounded
+from tightrope.evaluation.sentences import any_number
 
 WAYS = "More logs, or logs of a policy closer to the candidate, would narrow the bounds."
 SUBJECTS: dict[About, str] = {
@@ -90,7 +92,7 @@ def _why_open(lower: Bound | None, upper: Bound | None, about: About) -> str:
 
 def _doubts(believed: Sequence[Bound], possible: tuple[float, float] | None) -> str:
     """What the bounds take for granted: if it is not so, the answer may be another."""
-    doubts = []
+    doubts, clusters = [], believed[0].n_clusters
     if any(not bound.rests_on_model and bound.behavior is None for bound in believed):
         doubts.append("the logged probabilities are wrong")
     if any(bound.behavior is not None for bound in believed):
@@ -102,8 +104,13 @@ def _doubts(believed: Sequence[Bound], possible: tuple[float, float] | None) -> 
     if possible is not None:
         doubts.append(f"a return can lie {_beyond(*possible)}")
     if any(bound.guarantee == "approximate" for bound in believed):
-        doubts.append(f"something matters that happened in none of these {believed[0].n_trajectories:,} episodes")
-    doubts.append("future episodes come from another process")
+        whose = "" if clusters is None else f" of {clusters:,} clusters"
+        doubts.append(
+            f"something matters that happened in none of these {believed[0].n_trajectories:,} episodes{whose}"
+        )
+    if clusters is not None:
+        doubts += ["clusters depend on each other", "actions decide how many episodes a cluster has"]
+    doubts.append(f"future {unit(clusters)} come from another process")
     return f"The answer may be another if {', if '.join(doubts[:-1])}, or if {doubts[-1]}."
 
 
@@ -114,26 +121,30 @@ def _beyond(low: float, high: float) -> str:
 
 
 def more_logs(believed: Sequence[Bound], threshold: float, *, ways: str = WAYS) -> str:
-    """How many more episodes would settle it, to judge by these, with the range that the estimate leaves."""
+    """How many more episodes, or clusters, would settle it, to judge by these, with the range the estimate leaves."""
     above = believed[0].estimate > threshold
     bound = next((one for one in believed if one.side == ("lower" if above else "upper")), None)
     view = None if bound is None else prospect(bound, threshold)
     if view is None:
         return ways
-    need = view.needed()
-    least, middle, most = (max(0.0, one - view.n) for one in (need.least, need.total, need.most))
-    if not 0 < middle < MOST:
+    assert bound is not None
+    need, share = view.needed(), bound.n_independent / view.n
+    least, middle, most = (share * max(0.0, one - view.n) for one in (need.least, need.total, need.most))
+    if not 0 < middle < share * MOST:
         return ways
     answer = "yes" if above else "no"
-    if most >= MOST:  # the candidate may be at the threshold, or on its other side
+    if most >= share * MOST:  # the candidate may be at the threshold, or on its other side
         between = (
             f"at least {rounded(least)}, and perhaps no number would do" if least else "perhaps no number would do"
         )
     else:
         between = f"{rounded(least)} to {rounded(most)}" if least else f"up to {rounded(most)}"
+    more = f"{rounded(middle)} more {unit(bound.n_clusters)}"
+    if bound.n_clusters is not None:  # more episodes of the same clusters would not do
+        more += f" ({rounded(middle / share)} episodes)"
     return (
-        f"About {rounded(middle)} more episodes like these ({between}) would settle it with a {answer} at a chance of "
-        f"{CHANCE:.0%}, if the candidate is as it looks now. {ways}"
+        f"About {more} like these ({between}) would settle it with a {answer} at a chance of {CHANCE:.0%}, if the "
+        f"candidate is as it looks now. {ways}"
     )
 
 
@@ -177,17 +188,16 @@ def _promise(bounds: Sequence[Bound]) -> str:
     error = f"{1 - bounds[0].confidence:.4g}"
     who = f"The {bounds[0].side} bound is" if len(bounds) == 1 else "Both bounds are"
     if bounds[0].guarantee == "exact":
-        return (
-            f"{who} exact: the error rate is at most {error} at any number of episodes, if what was declared is true."
-        )
+        return f"{who} exact: the error rate is at most {error} {any_number(bounds[0])}, if what was declared is true."
     doubts = [
         *(["the model's form is right"] if any(bound.hangs_on_model for bound in bounds) else []),
         *(["the estimate of the behaviour policy has the right form"] if any(b.behavior for b in bounds) else []),
     ]
     only = f" if {' and '.join(doubts)}" if doubts else ""
+    clusters = bounds[0].n_clusters
     return (
-        f"{who} approximate: the error rate tends to {error} as the logs grow{only}, with no promise at "
-        f"{bounds[0].n_trajectories} episodes."
+        f"{who} approximate: the error rate tends to {error} as {growth(clusters)}{only}, with no promise at "
+        f"{counted(bounds[0].n_trajectories, clusters)}."
     )
 
 
