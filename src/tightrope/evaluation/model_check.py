@@ -41,7 +41,7 @@ def check_model(
     """Compare the model with the logs it was not fitted to.
 
     The correction, PDWIS of cross-fitted TD errors δ, is what WDR adds to the model: minus the model's bias, estimated.
-    With few effective episodes (or clusters) it is noise and counts for nothing. The plain TD errors, in-sample and held-out,
+    With few effective episodes it is noise and counts for nothing. The plain TD errors, in-sample and held-out,
     show over-fitting without any ratio, and so do importance-weighted negative log-likelihoods; for discrete states the
     held-out one bounds what wrong transitions do to the model's value ("Bootstrapping with Models", Corollary 1, of the
     smoothed model of the other folds, rewards taken as known, without allowance for the sampling error of the

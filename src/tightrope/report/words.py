@@ -117,7 +117,7 @@ def assumptions(result: Evaluation) -> list[Line]:
 
 def _draws(summary: Summary) -> Line:
     """What is taken for independent."""
-    strata = "" if summary.n_strata is None else f" within {summary.n_strata} strata, so many from each"
+    strata = "" if summary.n_strata is None else f" draws, a fixed number from each of {summary.n_strata} strata"
     if summary.n_clusters is None:
         return "Episodes", f"they are independent{strata}, all come from one behaviour policy, and future ones {SAME}"
     return (

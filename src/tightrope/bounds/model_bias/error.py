@@ -112,8 +112,8 @@ def model_error(
 
     Plain: K̂_t = mean of −log d̂_0 − Σ_{k<t} ρ_k log P̂, unbiased. Self-normalised: each step's mean is divided by
     that of ρ_k, finished episodes staying in the denominator; consistent, and steadier. Standard errors to first
-    order, of clusters where episodes come in some. Infinite where the model calls impossible what the logs hold and the candidate may do. With
-    ``outcome_rewards`` a step's own transition counts.
+    order, of clusters where the logs name some. Infinite where the model calls impossible what the logs hold and the
+    candidate may do. With ``outcome_rewards`` a step's own transition counts.
     """
     data = ratios.dataset
     _check(data, likelihoods, outcome_rewards)

@@ -160,7 +160,8 @@ class TabularData:
             whose = some.whose if self.whose is None else self.whose[some.whose]
             np.minimum.at(first, here, whose)
             np.maximum.at(last, here, whose)
-        return first == last
+        result: BoolArray = first == last
+        return result
 
 
 def _every_arc(n_states: int, n_actions: int) -> IntArray:
