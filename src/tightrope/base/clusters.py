@@ -122,7 +122,7 @@ class Clusters:
         return shares
 
     def together(self, values: Array, weights: Array) -> Array:
-        """The mean of each episode's cluster, of values (rows, ..., n) weights (rows, n); alike where all are 0."""
+        """The mean of each episode's cluster: values (rows, ..., n), weights (rows, n), alike where all are 0."""
         first = np.append(0, np.cumsum(self.sizes)[:-1])
         drawn = np.add.reduceat(weights[:, self._by_cluster], first, axis=1)[:, self.code] > 0
         shares = np.where(drawn, weights, 1.0).reshape(len(weights), *[1] * (values.ndim - 2), -1)

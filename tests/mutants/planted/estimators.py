@@ -267,12 +267,5 @@ TOPIC = Topic(
             "self._others - self._others.mean()",
             "test_influence_is_the_derivative",
         ),
-        Mutant(
-            "a model's standard errors divide by m instead of m − 1",
-            "drawn_errors",
-            "spread * counts / np.maximum(counts - 1, 1)",
-            "spread",
-            "test_standard_errors_of_the_model",
-        ),
     ),
 )
