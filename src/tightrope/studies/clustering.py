@@ -90,7 +90,8 @@ def render_sites(results: dict[tuple[str, int], list[Bounds]]) -> str:
         'earns anything, at the other all earns twice as much. 95 % lower bounds with `strata="site"` → without: how '
         "often they exceed the true value, and their mean distance to it. Without the sites nothing is wrong; the "
         "bound is only further away, because it counts as chance what was fixed. With ten episodes a site "
-        "`studentized` gains nothing: its replicates know the spread within each site badly. Exact bounds refuse strata.",
+        "`studentized` gains nothing: its replicates know the spread within each site badly. Exact bounds refuse "
+        "strata.",
         "",
         f"| problem | n | data sets | {head} |",
         "|---|---:|---:|" + "---:|" * (2 * len(RESAMPLED)),
