@@ -106,7 +106,7 @@ def compare(continuous, more):
     )
     np.testing.assert_allclose(value(weights), other(weights), rtol=1e-6)
     np.testing.assert_allclose(value.influence(), other.influence(), rtol=1e-5, atol=1e-8)
-    np.testing.assert_allclose(value.standard_errors(weights, 30), other.standard_errors(weights, 30), rtol=1e-5)
+    np.testing.assert_allclose(value.standard_errors(weights, (30,)), other.standard_errors(weights, (30,)), rtol=1e-5)
 
 
 def test_a_feature_that_a_resample_does_not_hold():
@@ -126,4 +126,6 @@ def test_a_feature_that_a_resample_does_not_hold():
     expected = tightrope.statistic(tightrope.read(without), estimator="wis", behavior="logistic")
     rows = np.array([[0.0] + [1.0] * 11, [0.0] + [2.0, 1.0] * 5 + [3.0]])
     np.testing.assert_allclose(value(rows), expected(rows[:, 1:]), rtol=1e-6)
-    np.testing.assert_allclose(value.standard_errors(rows, 11), expected.standard_errors(rows[:, 1:], 11), rtol=1e-5)
+    np.testing.assert_allclose(
+        value.standard_errors(rows, (11,)), expected.standard_errors(rows[:, 1:], (11,)), rtol=1e-5
+    )

@@ -20,7 +20,7 @@ def _small_strata(monkeypatch):
     monkeypatch.setattr(clusters, "FEWEST", 2)
 
 
-def rows(n=40):
+def rows(n=80):
     rng = np.random.default_rng(0)
     patients = np.repeat(np.arange(n // 4), 4)
     return {
@@ -35,7 +35,7 @@ def rows(n=40):
 def test_the_options_are_those_of_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = rows()
-    lines = [",".join(table), *(",".join(str(column[i]) for column in table.values()) for i in range(40))]
+    lines = [",".join(table), *(",".join(str(column[i]) for column in table.values()) for i in range(80))]
     (tmp_path / "logs.csv").write_text("\n".join(lines))
     asked = ["evaluate", "logs.csv", "--estimator", "is", "--method", "percentile", "--n-resamples", "200", "--json"]
     plain = CliRunner().invoke(app, asked)
@@ -70,7 +70,7 @@ def clinic(folder):
     ("command", "words"),
     [
         (["compare", "--policy", "new.npy", "--behavior-policy", "today.npy"], "40 clusters, 160 episodes"),
-        (["tail", "--policy", "new.npy", "--level", "1"], "40 clusters (160 episodes)"),
+        (["tail", "--policy", "new.npy", "--level", "1"], "40 clusters, 160 episodes"),
         (
             ["improve", "--out", "better.csv", "--behavior-policy", "today.npy"],
             "24 others, 96 episodes, tested it, once",

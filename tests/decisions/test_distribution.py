@@ -309,7 +309,7 @@ def test_an_episode_that_was_cut_off_makes_exact_bounds_wider_on_both_sides():
     [
         ({"levels": ["x"]}, "levels must be finite numbers; got 'x'"),
         ({"shares": [0.0]}, r"shares \(--cvar\) must be a number between 0 and 1, such as 0.1; got 0.0"),
-        ({"quantiles": [5]}, r"quantiles must be a number between 0 and 1"),
+        ({"quantiles": [5]}, r"quantiles \(--quantile\) must be a number between 0 and 1"),
         ({"points": -1}, "points must be a whole number from 0 to 1000; got -1"),
         ({"points": 0}, "points must be at least 1 where no levels, quantiles or shares are named"),
         ({"confidence": 95}, "confidence must lie between 0.5 and 1"),

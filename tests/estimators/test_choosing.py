@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from tightrope.base.warnings import coded
 from tightrope.domains import small
 from tightrope.estimators import DR, IS, MB, PDIS, PDWIS, WDR, WIS, Opera, Slope
 from tightrope.estimators.choosing import covariances
+from tightrope.estimators.clustered import by_cluster
 from tightrope.estimators.gain import gain
 from tightrope.functional.resampling import draw_weights
 from tightrope.functional.statistic import standard_error
@@ -42,7 +45,7 @@ def test_parts_are_the_members_own(member):
     alone = member(problem)
     same(values[0, 1], alone.estimate)
     same(12 * slopes[0, 1], alone.influence(), 1e-9)
-    errors = np.sqrt(covariances(slopes, np.ones((1, 12)))[0].diagonal())
+    errors = np.sqrt(covariances(slopes, np.ones((1, 12)), 12)[0].diagonal())
     same(errors[1], standard_error(alone.influence()), 1e-9)
 
 
@@ -75,7 +78,7 @@ def test_influences_are_derivatives_of_what_is_picked(chosen):
 def test_covariances_do_not_hang_on_the_scale_of_weights():
     rng = np.random.default_rng(0)
     slopes, weights = rng.normal(size=(1, 3, 7)), rng.exponential(size=(1, 7))
-    same(covariances(slopes, weights), covariances(slopes / 9, 9 * weights))
+    same(covariances(slopes, weights, 7), covariances(slopes / 9, 9 * weights, 7))
 
 
 def test_covariances_in_loops():
@@ -85,7 +88,59 @@ def test_covariances_in_loops():
     slow = [member(question)[1] for member in (pdis, wis, pdwis)]
     _, slopes = Slope(choices=("pdis", "wis", "pdwis"))(Problem(data)).model.parts(np.array([weights]))
     expected = [[covariance(question, one, other) for other in slow] for one in slow]
-    same(covariances(slopes, np.array([weights]))[0], expected, 1e-10)
+    same(covariances(slopes, np.array([weights]), 9)[0], expected, 1e-10)
+
+
+WHOSE = np.array([0, 2, 1, 2, 0, 2, 1, 3, 4, 4, 2, 0, 5, 6, 6])  # whose episode each of fifteen is
+WEIGHTS = np.array([1.0, 0.5, 2.0, 1.0, 3.0] * 3)
+
+
+def by_patient(n=15):
+    problem = walker(n)
+    return Problem(replace(problem.dataset, clusters=WHOSE[:n]), problem.policy)
+
+
+def test_covariances_of_clusters_in_loops():
+    """Σ_c (Σ_i w_i s_i)(Σ_i w_i s_i)ᵀ / Σ_i w_i over the episodes i of each of seven clusters, times Σw / 6."""
+    model = Opera(choices=("pdis", "wis", "pdwis"))(by_patient()).model
+    for weights in (np.ones(15), WEIGHTS, np.where(WHOSE == 2, 0.0, WEIGHTS)):
+        _, slopes = model.parts(weights[None])
+        expected = np.zeros((3, 3))
+        for c in range(7):
+            moved, mass = np.zeros(3), 0.0
+            for i in np.flatnonzero(c == WHOSE):
+                moved, mass = moved + weights[i] * slopes[0, :, i], mass + weights[i]
+            expected += np.outer(moved, moved) / mass if mass else 0.0
+        same(model.covariances(weights[None])[0], expected * weights.sum() / 6, 1e-10)
+
+
+def test_copies_in_a_cluster_make_no_member_surer():
+    """Two copies of each episode: without their clusters intervals would be 1/√2 as wide."""
+    problem = walker(40)
+    copies = np.repeat(np.arange(40), 2)
+    many = replace(problem.dataset.take(copies), episode_ids=np.arange(80), clusters=copies)
+    estimator = Slope(choices=("pdis", "wis", "pdwis", "mb"))
+    model = estimator(Problem(many, problem.policy)).model
+    same(model.covariances(np.full((1, 80), 0.5)), estimator(problem).model.covariances(np.ones((1, 40))), 1e-9)
+    blind = estimator(Problem(replace(many, clusters=None), problem.policy)).model
+    ratio = blind.covariances(np.ones((1, 80))) / model.covariances(np.ones((1, 80)))
+    same(ratio, np.full((1, 4, 4), 39 / 79), 1e-9)
+
+
+def test_influences_are_derivatives_where_clusters_are_drawn():
+    """By a small change of each episode's weight, and of each cluster's; OPERA's shares go by clusters."""
+    problem, step = by_patient(), 1e-5
+    statistic = Opera(("pdis", "pdwis", "mb"))(problem)
+    slopes = statistic.model.influences(WEIGHTS[None])[0]
+    for i in range(15):
+        change = step * (np.arange(15) == i)
+        same(slopes[i], float(statistic(WEIGHTS + change) - statistic(WEIGHTS - change)) / (2 * step), 1e-4)
+    whole = by_cluster(statistic, problem.clusters)
+    weights = np.array([1.0, 2.0, 0.5, 3.0, 1.0, 0.0, 1.0])
+    slopes = whole.model.influences(weights[None])[0]
+    for c in np.flatnonzero(weights):
+        change = step * (np.arange(7) == c)
+        same(slopes[c], float(whole(weights + change) - whole(weights - change)) / (2 * step), 1e-4)
 
 
 # -- the choice ----------------------------------------------------------------------------------------------------
@@ -95,7 +150,8 @@ def places(values, errors, width=0.5):
     """The choice among members with these standard errors: reach is 2 · ½ standard errors, one of each."""
     errors = np.asarray(errors, dtype=float)
     slopes = errors[:, None] * np.array([1.0, -1.0]) / 2  # of two episodes: covariance (s² + s²) · 2 / 1 = error²
-    return int(Slope(width=width).places(np.array([values], dtype=float), slopes[None], np.ones((1, 2)))[0])
+    squared = covariances(slopes[None], np.ones((1, 2)), 2)
+    return int(Slope(width=width).places(np.array([values], dtype=float), squared)[0])
 
 
 @pytest.mark.parametrize(
@@ -128,19 +184,21 @@ def test_shares_by_hand():
     slopes = np.zeros((1, 3, n))
     for k, variance in enumerate((1.0, 2.0, 4.0)):
         slopes[0, k, 2 * k : 2 * k + 2] = np.sqrt(variance * (n - 1) / (2 * n)) * np.array([1.0, -1.0])
-    np.testing.assert_allclose(Opera().shares(slopes, np.ones((1, n)))[0], [4 / 7, 2 / 7, 1 / 7], atol=1e-5)
+    np.testing.assert_allclose(
+        Opera().shares(covariances(slopes, np.ones((1, n)), n))[0], [4 / 7, 2 / 7, 1 / 7], atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("kind", ["alike", "still", "undefined"])
 def test_shares_where_nothing_tells_members_apart(kind):
     slopes = {"alike": np.ones((1, 3, 4)), "still": np.zeros((1, 3, 4)), "undefined": np.full((1, 3, 4), np.nan)}[kind]
-    np.testing.assert_allclose(Opera().shares(slopes, np.ones((1, 4)))[0], [1 / 3] * 3)
+    np.testing.assert_allclose(Opera().shares(covariances(slopes, np.ones((1, 4)), 4))[0], [1 / 3] * 3)
 
 
 def test_no_other_blend_has_less_variance():
     problem = walker(30)
-    _, slopes = Opera()(problem).model.parts(np.ones((1, 30)))
-    errors, shares = covariances(slopes, np.ones((1, 30)))[0], Opera().shares(slopes, np.ones((1, 30)))[0]
+    squared = Opera()(problem).model.covariances(np.ones((1, 30)))
+    errors, shares = squared[0], Opera().shares(squared)[0]
     rng = np.random.default_rng(0)
     for _ in range(200):
         other = shares + 0.1 * rng.normal(size=4)

@@ -38,7 +38,7 @@ def test_with_a_feature_for_each_state_it_is_mis(behavior):
         statistic = DICE(features)(problem)
         same(statistic(ROWS), marginal(ROWS), 1e-10)
         same(statistic.influence(), marginal.influence(), 1e-10)
-        same(statistic.standard_errors(ROWS, N), marginal.standard_errors(ROWS, N), 1e-10)
+        same(statistic.standard_errors(ROWS, (N,)), marginal.standard_errors(ROWS, (N,)), 1e-10)
 
 
 def test_with_features_that_tell_all_episodes_apart_it_is_pdis():
@@ -255,8 +255,8 @@ def test_the_same_bits_in_any_batch():
     assert np.isfinite(np.delete(together, 5)).all()
     np.testing.assert_array_equal(together, [statistic(row) for row in rows])
     np.testing.assert_array_equal(together[20:], statistic(rows[20:]))
-    errors = statistic.standard_errors(np.delete(rows, 5, axis=0), N)
-    np.testing.assert_array_equal(errors[7:30], statistic.standard_errors(np.delete(rows, 5, axis=0)[7:30], N))
+    errors = statistic.standard_errors(np.delete(rows, 5, axis=0), (N,))
+    np.testing.assert_array_equal(errors[7:30], statistic.standard_errors(np.delete(rows, 5, axis=0)[7:30], (N,)))
 
 
 @pytest.mark.parametrize(

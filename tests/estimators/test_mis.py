@@ -75,7 +75,7 @@ def test_influences_are_derivatives(behavior):
     np.testing.assert_allclose(influences, slopes, rtol=1e-6, atol=1e-8)
     same((rows * influences).sum(axis=1), np.zeros(3), 1e-10)
     expected = np.sqrt((rows * slopes**2).sum(axis=1) * N / (N - 1))
-    np.testing.assert_allclose(statistic.standard_errors(rows, N), expected, rtol=1e-6)
+    np.testing.assert_allclose(statistic.standard_errors(rows, (N,)), expected, rtol=1e-6)
 
 
 def test_an_episode_without_weight_is_as_if_it_were_not_there():
@@ -93,8 +93,8 @@ def test_the_same_bits_in_any_batch():
     assert np.isnan(together[5])
     np.testing.assert_array_equal(together, [statistic(row) for row in rows])
     np.testing.assert_array_equal(together[20:], statistic(rows[20:]))
-    errors = statistic.standard_errors(rows, N)
-    np.testing.assert_array_equal(errors[3:9], statistic.standard_errors(rows[3:9], N))
+    errors = statistic.standard_errors(rows, (N,))
+    np.testing.assert_array_equal(errors[3:9], statistic.standard_errors(rows[3:9], (N,)))
 
 
 def test_states_by_name():

@@ -14,7 +14,8 @@ from tests.logs import POLICY, columns
 from tightrope import GaussianPolicy, TabularPolicy, TrajectoryDataset
 from tightrope.base.problem import Problem
 from tightrope.base.warnings import coded
-from tightrope.evaluation.overlap import infinite_variance, overlap, pareto_k, summarize, unlogged_mass
+from tightrope.evaluation.overlap import infinite_variance, overlap, pareto_k, unlogged_mass
+from tightrope.evaluation.summary import summarize
 
 
 def with_ratios(step_ratios, **changes):

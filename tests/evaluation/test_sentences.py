@@ -58,6 +58,7 @@ def logs():
         "plain": (bonus(60), BONUS.candidate),
         "few": (bonus(30), BONUS.candidate),
         "one step": (CLINIC.logs(60, rng=np.random.default_rng(0)), CLINIC.candidate),
+        "patients": (replace(bonus(120), clusters=np.arange(120) // 3), BONUS.candidate),
         "no states": (bare, None),
         "not declared": (replace(bonus(60), **UNDECLARED), BONUS.candidate),
         "not declared, no states": (replace(bare, **UNDECLARED), None),
@@ -92,7 +93,7 @@ ASKED = {
     "robust, strictly": {"estimators": ["mb"], "methods": ["robust"], "strict": True},
 }
 SOME = {  # what is asked of some logs only: the others would take long and say the same
-    "a threshold": ("plain", "far"),
+    "a threshold": ("plain", "far", "patients"),
     "a low threshold": ("plain", "not declared"),
     "a high threshold": ("few",),
     "the gain": ("plain", "few", "one step", "no overlap"),

@@ -287,7 +287,7 @@ def test_leaving_one_out_is_a_refit(name):
 
 def test_a_classifier_has_no_derivative():
     statistic = on(COUNTED["wis"], ClassifierBehavior(DecisionTreeClassifier()))(Problem(DATA))
-    assert statistic.standard_errors(np.ones((1, 14)), 14) is None
+    assert statistic.standard_errors(np.ones((1, 14)), (14,)) is None
     same(statistic.leave_one_out(), on(COUNTED["wis"], TabularBehavior())(Problem(DATA)).leave_one_out())
 
 

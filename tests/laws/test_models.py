@@ -498,7 +498,7 @@ def test_standard_errors_of_the_model():
     rows, step = np.array([np.ones(n), np.arange(1.0, n + 1), np.array(REPEATS) + 1.0]), 1e-6 * np.eye(n)
     slopes = np.array([(statistic(row + step) - statistic(row - step)) / 2e-6 for row in rows])
     expected = np.sqrt((rows * slopes**2).sum(axis=1) * n / (n - 1))
-    np.testing.assert_allclose(statistic.standard_errors(rows, n), expected, rtol=1e-5)
+    np.testing.assert_allclose(statistic.standard_errors(rows, (n,)), expected, rtol=1e-5)
 
 
 # -- bounds --------------------------------------------------------------------------------------------------------

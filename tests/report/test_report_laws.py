@@ -31,8 +31,8 @@ BEHAVIOR = BehaviorCheck("tabular", -1.1, -1.2, 0.13, 0.14, 0.15, 1.6, (0.17, 0.
     ],
 )
 def test_a_models_numbers_have_their_names(words, told):
-    assert [value for name, value in model_lines(MODEL) if words in name] == [told]
-    assert len(model_lines(MODEL)) == 10
+    assert [value for name, value in model_lines(MODEL, "episode") if words in name] == [told]
+    assert len(model_lines(MODEL, "episode")) == 10
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_behaviour_policys_numbers_have_their_names(words, told):
 
 def test_what_was_not_measured_is_not_shown():
     nothing = {"unseen_mass": None, "fragile_mass": None, "memory": None, "misfit": None, "bias_bound": None}
-    assert len(model_lines(replace(MODEL, **nothing))) == 5
+    assert len(model_lines(replace(MODEL, **nothing), "episode")) == 5
 
 
 @pytest.mark.parametrize(("value", "right"), [(0.9, True), (1.1, False)])

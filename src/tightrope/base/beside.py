@@ -32,11 +32,11 @@ class Lift(Record):
 
 @dataclass(frozen=True)
 class Influence(Record):
-    """The influence of one episode on an estimate."""
+    """The influence of one episode, or of one cluster of them, on an estimate."""
 
-    episode: str
+    episode: str  # by its name, or the cluster's
     share: float | None  # of the final importance weights; None: the estimator does not use them
-    episode_return: float
+    episode_return: float  # or the mean of the cluster's
     influence: float  # what it adds to the estimate, to first order
     without: float  # the estimate without it; NaN where nothing is left
 

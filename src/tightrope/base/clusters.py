@@ -23,12 +23,25 @@ FEWEST = 10  # clusters of a stratum
 
 
 def extent(data: TrajectoryDataset) -> str:
-    """How much was logged, in words: "12 clusters, 340 episodes"."""
-    episodes = f"{data.n_trajectories:,} episodes"
-    count = n_clusters(data)
-    if count is not None:
-        return f"{count:,} clusters, {episodes}"
-    return episodes if data.strata is None else f"strata, {episodes}"
+    """How much was logged, in words."""
+    words = counted(data.n_trajectories, n_clusters(data))
+    return f"strata, {words}" if data.clusters is None and data.strata is not None else words
+
+
+def counted(episodes: int, clusters: int | None) -> str:
+    """So much, in words: "12 clusters, 340 episodes"."""
+    words = f"{episodes:,} episodes"
+    return words if clusters is None else f"{clusters:,} clusters, {words}"
+
+
+def unit(clusters: int | None) -> str:
+    """What the independent draws are, in words, one of them without the s."""
+    return "episodes" if clusters is None else "clusters"
+
+
+def growth(clusters: int | None) -> str:
+    """What approximations need, in words: more episodes of the same clusters would not do."""
+    return "the logs grow" if clusters is None else "the number of clusters grows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +120,15 @@ class Clusters:
         """Weights of clusters (..., clusters) as weights of their episodes, (..., n)."""
         shares: Array = (weights / self.sizes)[..., self.code]
         return shares
+
+    def together(self, values: Array, weights: Array) -> Array:
+        """The mean of each episode's cluster: values (rows, ..., n), weights (rows, n), alike where all are 0."""
+        first = np.append(0, np.cumsum(self.sizes)[:-1])
+        drawn = np.add.reduceat(weights[:, self._by_cluster], first, axis=1)[:, self.code] > 0
+        shares = np.where(drawn, weights, 1.0).reshape(len(weights), *[1] * (values.ndim - 2), -1)
+        total, mass = (np.add.reduceat(one[..., self._by_cluster], first, axis=-1) for one in (shares * values, shares))
+        result: Array = (total / mass)[..., self.code]
+        return result
 
     def episodes(self, clusters: IntArray) -> IntArray:
         """The episodes of these clusters, one cluster after the other."""

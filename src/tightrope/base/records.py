@@ -49,6 +49,7 @@ class Bound(Record):
     behavior: str | None = None  # how the behaviour policy was estimated; None: as logged, or not needed
     about: About = "value"  # what is bounded; "gain": the candidate's value minus the behaviour policy's
     rests_on_model: bool = False  # on a model alone, which nothing in the logs corrects
+    n_clusters: int | None = None  # of the episodes; None: every episode is an independent draw
 
     def __str__(self) -> str:
         sign = "≥" if self.side == "lower" else "≤"
@@ -57,6 +58,11 @@ class Bound(Record):
             f"{self.estimator.upper()}, {self.method}; estimate {self.estimate:.6g}{self.behavior_note})"
         )
         return visible("\n".join([text, *(f"  ! {warning}" for warning in self.warnings)]))
+
+    @property
+    def n_independent(self) -> int:
+        """How many independent draws it is made of: clusters where there are some, else episodes."""
+        return self.n_trajectories if self.n_clusters is None else self.n_clusters
 
     @property
     def hangs_on_model(self) -> bool:
@@ -100,10 +106,10 @@ class Interval(Record):
 
 @dataclass(frozen=True)
 class Overlap(Record):
-    """How much the logs say about the candidate, from the importance ratios."""
+    """How much the logs say about the candidate, from importance ratios ρ: of episodes, or the means of clusters."""
 
     effective_sample_size: tuple[float, ...]  # (horizon,): (Σρ)² / Σρ² at each step
-    largest_share: tuple[float, ...]  # (horizon,): the heaviest episode's share of Σρ at each step
+    largest_share: tuple[float, ...]  # (horizon,): the share of Σρ of the heaviest, at each step
     zero_share: float  # share of the episodes that the candidate could not have produced
     pareto_k: float | None  # tail index of the final ratios; above 0.7 averages are unreliable; None: too few
     mean_ratio: float  # of the final ratios; its expectation is 1
@@ -113,7 +119,8 @@ class Overlap(Record):
     infinite_variance: bool  # proven for these two Gaussian policies
     deterministic: tuple[str, ...] = ()  # which of the two policies is deterministic, and what that means
     warnings: tuple[Caution, ...] = ()  # what the ratios say against bounds that use them
-    tail: tuple[tuple[float, float], ...] = ()  # (ρ, share of the episodes with a final ratio of at least ρ)
+    tail: tuple[tuple[float, float], ...] = ()  # (ρ, share of those with a final ratio of at least ρ)
+    n_clusters: int | None = None  # that it goes by; None: by episodes
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,7 @@ class ModelCheck(Record):
     training_error: float  # root mean square of one-step errors of the model's values on the data it was fitted to
     held_out_error: float  # the same on data it was not fitted to
     unseen_mass: float | None  # the candidate's steps in a tabular model that fall on pairs never logged
-    fragile_mass: float | None  # the candidate's steps on pairs that only one episode logged
+    fragile_mass: float | None  # the candidate's steps on pairs that only one episode, or cluster, logged
     memory: float | None  # p-value of "what follows a logged state does not depend on earlier steps"
     misfit: float | None  # p-value of "the residuals of a regression do not depend on state and action"
     likelihood_training: float | None  # −log-likelihood of an episode, weighted towards the candidate, in nats
@@ -191,6 +198,8 @@ class Summary(Record):
     states: str  # what they are, in words
     notes: tuple[Caution, ...] = ()  # on how the logs were read
     reading: tuple[str, ...] = ()  # which column was used for what
+    n_clusters: int | None = None  # of the episodes; None: every episode is an independent draw
+    n_strata: int | None = None  # that clusters, or episodes, were drawn from; None: all were drawn alike
 
 
 @dataclass(frozen=True)

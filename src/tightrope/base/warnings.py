@@ -55,11 +55,13 @@ CODES: dict[str, Code] = {
     ),
     "low-overlap": Code(
         "resampling",
-        "the logs say no more than 10 episodes of the candidate would: a bootstrap resamples the same few",
+        "the logs say no more than 10 episodes, or clusters, of the candidate: a bootstrap resamples the same few",
         "more logs, a policy nearer to the candidate, a shorter horizon",
     ),
     "one-episode": Code(
-        "resampling", "one episode carries more than half the weight", "look at it (the report names it); as above"
+        "resampling",
+        "one episode, or cluster, carries more than half the weight",
+        "look at it (the report names it); as above",
     ),
     "heavy-tail": Code(
         "resampling",
@@ -79,12 +81,12 @@ CODES: dict[str, Code] = {
     "undefined": Code("resampling", "in some resamples all weights were 0; they count as the worst value", "more logs"),
     "no-spread": Code(
         "resampling",
-        "all episodes pull alike, so the bootstrap sees no uncertainty",
+        "all episodes, or clusters, pull alike, so the bootstrap sees no uncertainty",
         "not certainty: too little data",
     ),
     "skew": Code(
         "resampling",
-        "a few episodes pull towards the unsafe side; resampling errs more often than nominal",
+        "a few episodes, or clusters, pull towards the unsafe side; resampling errs more often than nominal",
         "`is` with `studentized` or `betting`",
     ),
     "chosen": Code(

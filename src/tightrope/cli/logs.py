@@ -234,7 +234,8 @@ def inspect(
         from tightrope.behaviors import behavior as find_behavior
         from tightrope.evaluation.behavior_check import check_behavior
         from tightrope.evaluation.gaps import gaps
-        from tightrope.evaluation.overlap import overlap, summarize
+        from tightrope.evaluation.overlap import overlap
+        from tightrope.evaluation.summary import summarize
 
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         source = kept(logs, column)

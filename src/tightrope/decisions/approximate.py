@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tightrope.base.behavior import BehaviorModel
-from tightrope.base.clusters import Clusters, extent, n_independent
+from tightrope.base.clusters import Clusters, extent, n_clusters, n_independent
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError
 from tightrope.base.problem import Problem
@@ -35,7 +35,7 @@ from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import scheme
 from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic, standard_error
-from tightrope.functional.strata import within_strata
+from tightrope.functional.strata import levelled_by, within_strata
 
 HOW = "Shared resamples: each bound gives up as many of its lowest replicates as all of them can afford together."
 WHOLE = " Clusters are drawn whole, and each counts once."
@@ -112,8 +112,8 @@ def approximate(contenders: Sequence[Contender], baseline: Baseline, settings: S
     gains = [one.above(base) for one in own]
     floor, least = (data.value_range or (-np.inf,))[0], gain_range(data, baseline)[0]
     return Findings(
-        values=_bounds(own, lows, "value", by_value, floor, settings, behavior, data.n_trajectories),
-        gains=_bounds(own, gains, "gain", by_gain, least, settings, behavior, data.n_trajectories),
+        values=_bounds(own, lows, "value", by_value, floor, settings, behavior, data),
+        gains=_bounds(own, gains, "gain", by_gain, least, settings, behavior, data),
         better=[bool(one) for one in surely_above(_table(gains), by_gain)],
         tops=[-float(band(_table([base.above(one)]), by_gain)[0]) for one in own],
         differences=_differences(own, by_pair),
@@ -133,10 +133,10 @@ def _bounds(
     least: float,
     settings: Settings,
     behavior: BehaviorModel | None,
-    n: int,
+    data: TrajectoryDataset,
 ) -> list[Bound]:
     """Lower bounds that hold together; what is declared is known as it is."""
-    together = band(_table(ends), delta)
+    together, clusters = band(_table(ends), delta), Clusters.of(data)
     return [
         Bound(
             value=max(float(value), least),
@@ -146,8 +146,9 @@ def _bounds(
             estimator=one.name,
             method="simultaneous percentile",
             guarantee="approximate",
-            standard_error=standard_error(end.influence),
-            n_trajectories=n,
+            standard_error=standard_error(levelled_by(clusters, end.influence)),
+            n_trajectories=data.n_trajectories,
+            n_clusters=n_clusters(data),
             n_resamples=settings.n_resamples,
             n_undefined=int(np.isnan(end.replicates).sum()),
             seed=settings.seed,

@@ -10,7 +10,7 @@ import numpy as np
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import check_size, is_number
-from tightrope.base.clusters import n_clusters
+from tightrope.base.clusters import n_clusters, unit
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import BoundError, failing
 from tightrope.base.names import suggests_keywords
@@ -161,8 +161,7 @@ def _by_bootstrap(
         thin |= {"band": rarest} if points else {}
     else:
         shape = _resampled_band(shape, bounds)
-    unit = "episodes" if shape.n_clusters is None else "clusters"
-    warnings = tuple(_thin(kind, effective, unit) for kind, effective in thin.items())
+    warnings = tuple(_thin(kind, effective, unit(shape.n_clusters)) for kind, effective in thin.items())
     return _crossed(replace(shape, tails=tuple(tails), warnings=(*shape.warnings, *warnings)))
 
 
@@ -191,14 +190,14 @@ def _exact_band(shape: Distribution, outcomes: Outcomes | None, points: int) -> 
         return shape
 
 
-def _thin(kind: str, effective: float, unit: str) -> Caution:
+def _thin(kind: str, effective: float, those: str) -> Caution:
     where = {
         "below": "the tail below a level",
         "quantile": "the tail beyond a quantile",
         "cvar": "the tail of the lowest returns",
         "band": "an end of the band",
     }[kind]
-    text = f"{where} holds fewer than {ENOUGH[kind]:g} effective {unit} ({effective:.2g}): exact bounds stand in"
+    text = f"{where} holds fewer than {ENOUGH[kind]:g} effective {those} ({effective:.2g}): exact bounds stand in"
     return caution("thin-tail", text, effective=effective)
 
 

@@ -21,6 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tightrope.base.clusters import n_clusters
+from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import TightropeError
 from tightrope.base.problem import Problem
 from tightrope.base.records import About, Bound
@@ -55,12 +57,11 @@ def exact(contenders: Sequence[Contender], baseline: Baseline, settings: Setting
     data, count, clusters = contenders[0].problem.dataset, len(contenders), contenders[0].problem.clusters
     if clusters is not None:
         clusters.check_alike()
-    n = data.n_trajectories
     delta, zero = 1 - settings.confidence, baseline.number or 0.0
     lows, samples = ([make(one) for one in contenders] for make in (_low, partial(_gain, baseline)))
     floor, least = (data.value_range or (-np.inf,))[0], gain_range(data, baseline)[0]
-    values = [_bound(sample, "value", 0.0, floor, delta / count, settings, n) for sample in lows]
-    gains = [_bound(sample, "gain", zero, least, delta / count, settings, n) for sample in samples]
+    values = [_bound(sample, "value", 0.0, floor, delta / count, settings, data) for sample in lows]
+    gains = [_bound(sample, "gain", zero, least, delta / count, settings, data) for sample in samples]
     evidence = np.array([_evidence(sample, zero, delta / count, settings) for sample in samples])
     return Findings(
         values=values,
@@ -107,7 +108,9 @@ def _lower(values: SequentialValues, delta: float, settings: Settings) -> float:
     return float(values.origin + values.sign * max(0.0, BET.lower(values, delta=delta, seed=settings.seed)))
 
 
-def _bound(sample: Sample, about: About, zero: float, least: float, delta: float, settings: Settings, n: int) -> Bound:
+def _bound(
+    sample: Sample, about: About, zero: float, least: float, delta: float, settings: Settings, data: TrajectoryDataset
+) -> Bound:
     """A lower bound on the value, or on what it exceeds ``zero`` by; what is declared is known as it is."""
     values = sample.values
     return Bound(
@@ -119,7 +122,8 @@ def _bound(sample: Sample, about: About, zero: float, least: float, delta: float
         method=f"betting at {1 - delta:.4g}",
         guarantee="exact",
         standard_error=standard_error(values.values - values.values.mean()),
-        n_trajectories=n,
+        n_trajectories=data.n_trajectories,
+        n_clusters=n_clusters(data),
         seed=settings.seed,
         about=about,
     )

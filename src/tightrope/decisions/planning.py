@@ -30,7 +30,8 @@ from tightrope.evaluation.provenance import provenance
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Progress
 from tightrope.functional.resampling import Multinomial, Seed, draw_weights
-from tightrope.functional.strata import within_strata
+from tightrope.functional.statistic import row_errors
+from tightrope.functional.strata import strata_of, within_strata
 
 TIMES = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0)  # as many episodes as now
 SPREADS = 1000  # resamples that show how well the spread of the values is known
@@ -155,17 +156,17 @@ def _view(bound: Bound, threshold: float, effect: float | None) -> Prospect | No
 def by_effect(view: Prospect, chance: float, bound: Bound, problem: Problem) -> Needed:
     """The number for a declared distance: only the spread of the values is uncertain, and resampling shows how much.
 
-    With clusters the spread is that of clusters, of which each counts once, and clusters are resampled: the number is
-    of episodes in clusters of the sizes that these have.
+    With clusters the spread is that of clusters, within strata where there are some, of which each counts once, and
+    clusters are resampled: the number is of episodes in clusters of the sizes that these have.
     """
     clusters = problem.clusters
     estimator = find_estimator(bound.estimator.partition("+")[0]).anchored("low")
     statistic = (gain(estimator) if bound.about == "gain" else estimator)(problem)
     influence = by_cluster(statistic, clusters).influence()
-    weights = draw_weights(len(influence), SPREADS, seed=0, resampling=within_strata(Multinomial(), clusters))
-    share = weights / weights.sum(axis=1, keepdims=True)
-    spreads = share @ np.square(influence) - np.square(share @ influence)
-    ends = np.quantile(spreads, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) / np.square(influence).mean()
+    n, drawing = len(influence), within_strata(Multinomial(), clusters)
+    weights = np.vstack([np.ones(n), draw_weights(n, SPREADS, seed=0, resampling=drawing)])
+    now, *spreads = np.square(row_errors(weights, influence, strata_of(drawing, n)))
+    ends = np.quantile(spreads, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) / now
     total = view.total(view.distance, chance)
     return Needed(total, total * float(ends[0]), total * float(ends[1]))
 

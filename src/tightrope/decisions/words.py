@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from tightrope.base.clusters import counted, growth, unit
 from tightrope.base.records import Verdict
 from tightrope.base.rounding import outward
 from tightrope.decisions.comparison import Comparison, Standing
@@ -96,24 +97,19 @@ def _promise(result: Comparison) -> str:
     if result.guarantee == "exact":
         return (
             f"Each kind of answer is exact: it is wrong with probability at most {error} at any number of "
-            f"{'episodes' if result.n_clusters is None else 'clusters'}, if what was declared is true."
+            f"{unit(result.n_clusters)}, if what was declared is true."
         )
     return (
-        f"Each kind of answer is approximate: its error rate tends to {error} as the logs grow, with no promise at "
-        f"{_extent(result)}."
+        f"Each kind of answer is approximate: its error rate tends to {error} as {growth(result.n_clusters)}, with no "
+        f"promise at {counted(result.n_trajectories, result.n_clusters)}."
     )
-
-
-def _extent(result: Comparison | Plan) -> str:
-    episodes = f"{result.n_trajectories:,} episodes"
-    return episodes if result.n_clusters is None else f"{result.n_clusters:,} clusters, {episodes}"
 
 
 def plan_words(plan: Planned) -> Planned:
     """The plan with its answer in words."""
     if plan.kind == "broken":
         text = plan.verdict.text if plan.verdict is not None else ""
-        return replace(plan, headline=f"These logs cannot say how many {_unit(plan)} are needed", text=text)
+        return replace(plan, headline=f"These logs cannot say how many {unit(plan.n_clusters)} are needed", text=text)
     if plan.kind == "settled":
         assert plan.verdict is not None
         alone = plan.bound is not None and plan.bound.hangs_on_model
@@ -146,8 +142,8 @@ def _headline(plan: Plan) -> str:
         )
     if plan.kind == "no":
         return (
-            f"As it looks now, no number of {_unit(plan)} would show that the candidate is better: {whose} is "
-            f"estimated at {plan.bound.estimate if plan.bound else math.nan:.4g}, not above {plan.threshold:.5g}"
+            f"As it looks now, no number of {unit(plan.n_clusters)} would show that the candidate is better: {whose} "
+            f"is estimated at {plan.bound.estimate if plan.bound else math.nan:.4g}, not above {plan.threshold:.5g}"
         )
     return (
         f"About {_many(plan, plan.episodes, 'new ')} like these ({_between(plan)}) would settle it with a yes, at a "
@@ -159,11 +155,6 @@ def _between(plan: Plan) -> str:
     return between(plan.least, plan.most, lambda episodes: _part(plan, episodes))
 
 
-def _unit(plan: Plan) -> str:
-    """What is counted: more episodes of the same clusters would not do."""
-    return "episodes" if plan.n_clusters is None else "clusters"
-
-
 def _part(plan: Plan, episodes: float) -> str:
     """So many episodes, or clusters that hold them, as a number."""
     count = plan.clusters(episodes)
@@ -172,7 +163,7 @@ def _part(plan: Plan, episodes: float) -> str:
 
 def _many(plan: Plan, episodes: float, more: str = "") -> str:
     """The same with what is counted."""
-    words = f"{_part(plan, episodes)} {more}{_unit(plan)}"
+    words = f"{_part(plan, episodes)} {more}{unit(plan.n_clusters)}"
     return words if plan.n_clusters is None else f"{words} ({_count(episodes)} episodes)"
 
 
@@ -185,7 +176,10 @@ def _range(plan: Plan) -> str:
     bound = plan.bound
     assert bound is not None
     if plan.effect is not None:
-        return f"The range is that of how much the values of {_unit(plan)} spread, as far as these logs show it (80%)."
+        return (
+            f"The range is that of how much the values of {unit(plan.n_clusters)} spread, as far as these logs show it "
+            "(80%)."
+        )
     assert bound.standard_error is not None
     better = NORMAL.cdf((bound.estimate - plan.threshold) / bound.standard_error)
     odds = f"Judging by these logs alone, the chance that the candidate is better at all is {better:.0%}."
@@ -194,7 +188,8 @@ def _range(plan: Plan) -> str:
         return f"About {count} like these ({_between(plan)}) would settle it with a no. {odds}"
     return (
         f"That is for the candidate as it looks now; the range (80%) is for what else it may be, judging by "
-        f"{_extent(plan)}. {odds} To plan for the least gain worth having, say it: effect."
+        f"{counted(plan.n_trajectories, plan.n_clusters)}. {odds} To plan for the least gain worth having, say it: "
+        "effect."
     )
 
 

@@ -15,6 +15,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from tightrope.base.checks import is_number
+from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.names import must_be_one_of
@@ -90,8 +91,8 @@ class _Among(Estimator):
         """All of them for one side."""
         return replace(self, anchor=anchor)
 
-    def picked(self, values: Array, slopes: Array, weights: Array) -> Array:
-        """The value under each row, (rows,), from members' values (rows, k) and their slopes (rows, k, n)."""
+    def picked(self, values: Array, errors: Array) -> Array:
+        """The value under each row, (rows,), from members' values (rows, k) and their covariances (rows, k, k)."""
         raise NotImplementedError
 
     def picked_slopes(self, among: Among, weights: Array) -> Array:
@@ -100,7 +101,8 @@ class _Among(Estimator):
 
     def __call__(self, problem: Problem) -> ModelStatistic:
         """The statistic of the candidate's value, with the choice in it."""
-        return ModelStatistic(Among(self, tuple(member(problem) for member in self.members)))
+        clusters = None if problem.dataset.clusters is None else problem.clusters
+        return ModelStatistic(Among(self, tuple(member(problem) for member in self.members), clusters))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +111,7 @@ class Among:
 
     estimator: _Among
     statistics: tuple[FittedStatistic, ...]
+    clusters: Clusters | None = None  # whose episodes they are; None: every episode is an independent draw
 
     @property
     def n_trajectories(self) -> int:
@@ -117,7 +120,7 @@ class Among:
 
     def values(self, weights: Array) -> Array:
         """What is picked under each row of weights, (rows,)."""
-        parts = [self.estimator.picked(*self.parts(rows), rows) for rows in self._blocks(weights)]
+        parts = [self.estimator.picked(self.parts(rows)[0], self.covariances(rows)) for rows in self._blocks(weights)]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def influences(self, weights: Array) -> Array:
@@ -139,6 +142,19 @@ class Among:
     @cached_property
     def _kept(self) -> dict[str, tuple[Array, Array, Array]]:
         return {}
+
+    def covariances(self, weights: Array) -> Array:
+        """Those of the members under each row, (rows, k, k), from what is drawn together."""
+        return covariances(self.together(self.parts(weights)[1], weights), weights, self.draws)
+
+    @property
+    def draws(self) -> int:
+        """How many independent draws there are: episodes, or clusters of them."""
+        return self.n_trajectories if self.clusters is None else self.clusters.n
+
+    def together(self, values: Array, weights: Array) -> Array:
+        """Values (rows, ..., n) as they are, or the weighted mean of each episode's cluster."""
+        return values if self.clusters is None else self.clusters.together(values, weights)
 
     def slopes(self, weights: Array) -> Array:
         """∂value/∂w_i of each member, (rows, k, n)."""
@@ -171,13 +187,13 @@ class Among:
             yield weights[first : first + size]
 
 
-def covariances(slopes: Array, weights: Array) -> Array:
+def covariances(slopes: Array, weights: Array, draws: int) -> Array:
     """The infinitesimal jackknife's covariances of members under each row, (rows, k, k), whatever the weights' scale.
 
-    Σ_i w_i s_i s_iᵀ for n draws, times n/(n − 1), as for a mean.
+    Σ_i w_i s_i s_iᵀ for n draws, times n/(n − 1), as for a mean. With clusters s_i is the mean of its cluster: m
+    episodes of weight w/m each then give w s sᵀ, as the cluster does.
     """
-    n = weights.shape[1]
-    shares = weights * (weights.sum(axis=1, keepdims=True) / max(n - 1, 1))
+    shares = weights * (weights.sum(axis=1, keepdims=True) / max(draws - 1, 1))
     result: Array = np.einsum("rn,rkn,rln->rkl", shares, slopes, slopes, optimize=True)
     return result
 
@@ -204,23 +220,22 @@ class Slope(_Among):
         if not (is_number(self.width) and self.width > 0):
             raise TightropeError(f"width must be a number above 0; got {self.width!r}")
 
-    def picked(self, values: Array, slopes: Array, weights: Array) -> Array:
+    def picked(self, values: Array, errors: Array) -> Array:
         """The chosen member's value; NaN where the weights leave none of those that could be chosen defined."""
-        places = self.places(values, slopes, weights)
+        places = self.places(values, errors)
         result: Array = np.take_along_axis(values, places[:, None], axis=1)[:, 0]
         return result
 
     def picked_slopes(self, among: Among, weights: Array) -> Array:
         """The chosen member's: a choice stays as it is under a small change of weights."""
         values, slopes = among.parts(weights)
-        places = self.places(values, slopes, weights)
+        places = self.places(values, among.covariances(weights))
         return slopes[np.arange(len(weights)), places]
 
-    def places(self, values: Array, slopes: Array, weights: Array) -> IntArray:
+    def places(self, values: Array, errors: Array) -> IntArray:
         """Which member is chosen under each row, (rows,)."""
-        errors = np.sqrt(np.einsum("rkk->rk", covariances(slopes, weights)))
-        reach = 2.0 * self.width * errors
-        defined = np.isfinite(values) & np.isfinite(errors)  # an undefined one excludes nothing and is not chosen
+        reach = 2.0 * self.width * np.sqrt(np.einsum("rkk->rk", errors))
+        defined = np.isfinite(values) & np.isfinite(reach)  # an undefined one excludes nothing and is not chosen
         low, high = (np.where(defined, values + sign * reach, sign * np.inf) for sign in (-1.0, 1.0))
         meets = np.maximum.accumulate(low, axis=1) <= np.minimum.accumulate(high, axis=1)
         usable = meets & defined
@@ -243,34 +258,35 @@ class Opera(_Among):
 
     name: ClassVar[str] = "opera"
 
-    def picked(self, values: Array, slopes: Array, weights: Array) -> Array:
+    def picked(self, values: Array, errors: Array) -> Array:
         """The blend under each row; NaN where a member is undefined."""
-        result: Array = np.einsum("rk,rk->r", values, self.shares(slopes, weights))
+        result: Array = np.einsum("rk,rk->r", values, self.shares(errors))
         return result
 
     def picked_slopes(self, among: Among, weights: Array) -> Array:
         """Σ α s, and what the shares do: −z ∂M/∂w α with z = M⁻¹(V̂_k − V̂), where M has the slopes in it."""
-        values, slopes = among.parts(weights)
-        shares, n = self.shares(slopes, weights), weights.shape[1]
+        (values, slopes), errors = among.parts(weights), among.covariances(weights)
+        shares = self.shares(errors)
         apart = values - np.einsum("rk,rk->r", values, shares)[:, None]
-        pulls = self._solved(slopes, weights, apart)
+        pulls = self._solved(errors, apart)
         ours, theirs = (np.einsum("rk,rkn->rn", one, slopes) for one in (shares, pulls))
-        both, total = ours * theirs, weights.sum(axis=1, keepdims=True)
-        bent = np.einsum("rk,rkn->rn", shares, among.bends(weights, theirs))
-        bent += np.einsum("rk,rkn->rn", pulls, among.bends(weights, ours))
-        moved = ((weights * both).sum(axis=1, keepdims=True) + total * (both + bent)) / max(n - 1, 1)
+        our_mean, their_mean = (among.together(one, weights) for one in (ours, theirs))
+        both, total = our_mean * their_mean, weights.sum(axis=1, keepdims=True)
+        bent = np.einsum("rk,rkn->rn", shares, among.bends(weights, their_mean))
+        bent += np.einsum("rk,rkn->rn", pulls, among.bends(weights, our_mean))
+        direct = ours * their_mean + our_mean * theirs - both
+        moved = ((weights * both).sum(axis=1, keepdims=True) + total * (direct + bent)) / max(among.draws - 1, 1)
         result: Array = ours - moved
         return result
 
-    def shares(self, slopes: Array, weights: Array) -> Array:
-        """α under each row, (rows, k)."""
-        raw = self._solved(slopes, weights, np.ones(slopes.shape[:2]))
+    def shares(self, errors: Array) -> Array:
+        """α under each row, (rows, k), from covariances (rows, k, k)."""
+        raw = self._solved(errors, np.ones(errors.shape[:2]))
         result: Array = raw / raw.sum(axis=1, keepdims=True)
         return result
 
-    def _solved(self, slopes: Array, weights: Array, right: Array) -> Array:
+    def _solved(self, errors: Array, right: Array) -> Array:
         """M⁻¹ times the right-hand side of each row, (rows, k), through correlations; M is 1 where it is undefined."""
-        errors = covariances(slopes, weights)
         known = np.isfinite(errors).all(axis=(1, 2), keepdims=True)
         errors = np.where(known, errors, 0.0)
         sizes = np.sqrt(np.einsum("rkk->rk", errors))

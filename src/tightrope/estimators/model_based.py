@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -14,7 +14,7 @@ from tightrope.base.blas import one_blas_thread
 from tightrope.base.dataset import Array
 from tightrope.base.problem import Problem
 from tightrope.estimators.base import Anchor, Estimator
-from tightrope.functional.statistic import weight_rows
+from tightrope.functional.statistic import row_errors, weight_rows
 from tightrope.models import CountedModel, Evaluated, Model, SmoothModel, prepared_model
 
 ROW_BYTES = 8 << 20  # what one block of whole weight rows may take
@@ -105,13 +105,11 @@ class ModelStatistic:
         return weights
 
     @one_blas_thread
-    def standard_errors(self, weights: Array, draws: int) -> Array | None:
+    def standard_errors(self, weights: Array, draws: Sequence[int]) -> Array | None:
         """The infinitesimal jackknife's standard error under each row, (rows,); None without the model's derivative."""
         if not isinstance(self.model, SmoothModel):
             return None
-        slopes = self.model.influences(weights)
-        result: Array = np.sqrt(np.sum(weights * slopes**2, axis=1) * draws / max(draws - 1, 1))
-        return result
+        return row_errors(weights, self.model.influences(weights), draws)
 
     def _blocks(self) -> Iterator[slice]:
         size = max(1, ROW_BYTES // (8 * self.n_trajectories))

@@ -26,6 +26,7 @@ from tightrope.evaluation.sentences import (
     TRY_ACTIONS,
     WRONG_RATIOS,
     against_model,
+    any_number,
     inequality,
     information,
     named,
@@ -34,13 +35,12 @@ from tightrope.evaluation.sentences import (
 
 EXCESS = 0.2  # of the nominal error rate: how much more is worth a warning
 EXCESS_SECOND_ORDER = 0.4  # likewise for methods that correct for skew themselves, which they do only in part
-ANY_N = "It holds at any number of episodes"
 
 
 def spread_warning(
-    influence: Array, estimate: float, side: Side, confidence: float, *, second_order: bool
+    influence: Array, estimate: float, side: Side, confidence: float, *, second_order: bool, drawn: str = "episodes"
 ) -> list[Caution]:
-    """Whether the episodes' influence values are too alike, or skewed towards the unsafe side.
+    """Whether the influence values of the ``drawn`` are too alike, or skewed towards the unsafe side.
 
     Rare episodes that pull towards the unsafe side are what no resampling of the others reveals. The yardstick is
     the first Edgeworth term of Student's one-sided interval for a mean, φ(z)(2z² + 1)/6 · skewness/√n (Hall 1992,
@@ -48,9 +48,9 @@ def spread_warning(
     """
     spread = float(np.sqrt(np.square(influence).mean()))
     if np.isnan(spread):
-        return [caution("one-episode", "without one of the episodes the estimate is undefined")]
+        return [caution("one-episode", f"without one of the {drawn} the estimate is undefined")]
     if not spread > 1e-12 * abs(estimate):
-        text = "all episodes have the same influence, so the bootstrap sees no uncertainty"
+        text = f"all {drawn} have the same influence, so the bootstrap sees no uncertainty"
         return [caution("no-spread", text)]
     skew = float(np.mean((influence / spread) ** 3))
     toward = -skew if side == "lower" else skew
@@ -61,7 +61,7 @@ def spread_warning(
         return []
     where = "low" if side == "lower" else "high"
     text = (
-        f"a few episodes pull the estimate towards {where} values (skewness {skew:.1f}, n = {len(influence)}); "
+        f"a few {drawn} pull the estimate towards {where} values (skewness {skew:.1f}, n = {len(influence)}); "
         f"bounds from resampling then err more often than the nominal {1 - confidence:.3g}"
     )
     return [caution("skew", text, skewness=skew, n=len(influence))]
@@ -76,7 +76,7 @@ def advise(
     first, exact = _first_exact(here, dataset), exact_of(answers, side, dataset)
     if strict:
         if exact is not None:
-            return f"Use {named(bounds[exact])}. {ANY_N}.", exact
+            return f"Use {named(bounds[exact])}. It holds {any_number(bounds[exact])}.", exact
         why = _why_not_exact(None if first is None else bounds[first])
         return (
             f"These logs cannot answer strictly: {why}. What would help: {_help(bounds, overlap, side, dataset)}.",
@@ -95,7 +95,7 @@ def advise(
             model,
         )
     if exact is not None:
-        return f"Use {named(bounds[exact])}. {ANY_N}{why and '; '}{why}.", exact
+        return f"Use {named(bounds[exact])}. It holds {any_number(bounds[exact])}{why and '; '}{why}.", exact
     nothing = "" if why else "no bound improves on what is possible anyway"
     return f"These logs cannot answer: {why}{nothing}. What would help: {_help(bounds, overlap, side, dataset)}.", None
 
@@ -146,10 +146,11 @@ def _use_approximate(
     chosen, skewed = bounds[sound], sorted(_skewed(here))
     if exact is not None and (bounds[exact].value - chosen.value) * (1 if chosen.side == "lower" else -1) >= 0:
         return (
-            f"Use {named(bounds[exact])}. {ANY_N}, and is no looser than {pair(chosen)} ({inequality(chosen)}).",
+            f"Use {named(bounds[exact])}. It holds {any_number(bounds[exact])}, and is no looser than {pair(chosen)} "
+            f"({inequality(chosen)}).",
             exact,
         )
-    also = f" Exact, at any number of episodes: {named(bounds[exact])}." if exact is not None else ""
+    also = f" Exact, {any_number(bounds[exact])}: {named(bounds[exact])}." if exact is not None else ""
     out = f" Ruled out: {', '.join(skewed).upper()}, whose bounds err too often on data this skewed." if skewed else ""
     return f"Use {named(chosen)}. {information(overlap, chosen.n_trajectories)}.{out}{also}", sound
 
@@ -234,8 +235,9 @@ def _overlap_line(overlap: Overlap, n: int) -> str:
     none = coded(overlap.warnings, "no-overlap")
     if none:
         return f"overlap: not measured; {none[0].text}"
-    impossible = f"could not have produced {overlap.zero_share:.0%} of them"
-    possible = "could have produced all of them" if overlap.zero_share == 0 else impossible
+    them = "of them" if overlap.n_clusters is None else "of the episodes"
+    impossible = f"could not have produced {overlap.zero_share:.0%} {them}"
+    possible = f"could have produced all {them}" if overlap.zero_share == 0 else impossible
     tail = "no tail to fit" if overlap.pareto_k is None else f"tail index {overlap.pareto_k:.2f}"
     return f"overlap: {information(overlap, n, digits=1)}; the candidate {possible}; {tail}"
 

@@ -17,6 +17,7 @@ from tightrope.evaluation.model_check import check_model
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Replicates
 from tightrope.functional.statistic import FittedStatistic, standard_error
+from tightrope.functional.strata import levelled_by
 from tightrope.models import Model
 
 T = TypeVar("T")
@@ -56,7 +57,8 @@ class Case:
             book = estimator.textbook(self.problem.dataset)
             known = drawn is not None and book == estimator.anchored(self.anchor)
             alone = drawn.statistic if drawn is not None and known else by_cluster(book(self.problem), self.clusters)
-            self.points[estimator] = Point(alone.estimate, standard_error(alone.influence()))
+            error = standard_error(levelled_by(self.clusters, alone.influence()))
+            self.points[estimator] = Point(alone.estimate, error)
         return self.points[estimator]
 
     def model_check(self, model: str | Model) -> ModelCheck:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tightrope.base.clusters import unit
 from tightrope.base.warnings import Caution, caution, coded
 from tightrope.bounds.base import BootstrapBound
 from tightrope.estimators import Estimator
@@ -13,6 +14,7 @@ from tightrope.evaluation.case import Case, Drawn
 from tightrope.evaluation.model_check import REMEMBERS
 from tightrope.functional.resampling import scheme
 from tightrope.functional.statistic import standard_error
+from tightrope.functional.strata import levelled_by
 from tightrope.models import SimulatedModel, has_tabular
 
 NOISY = 0.2  # of the bootstrap's standard error: simulation noise above this is told
@@ -20,7 +22,7 @@ NOISY = 0.2  # of the bootstrap's standard error: simulation noise above this is
 
 def of_bootstrap(case: Case, estimator: Estimator, method: BootstrapBound, drawn: Drawn) -> list[Caution]:
     """All that concern an approximate bound, but for what the method itself has to say."""
-    settings, influence = case.settings, drawn.statistic.influence()
+    settings, influence = case.settings, levelled_by(case.clusters, drawn.statistic.influence())
     second_order = method.second_order and scheme(settings.resampling).second_order
     return [
         *case.problem.dataset.notes,
@@ -31,7 +33,12 @@ def of_bootstrap(case: Case, estimator: Estimator, method: BootstrapBound, drawn
         *_of_choice(estimator),
         *_of_simulation(drawn, standard_error(influence)),
         *spread_warning(
-            influence, drawn.replicates.estimate, case.side, settings.confidence, second_order=second_order
+            influence,
+            drawn.replicates.estimate,
+            case.side,
+            settings.confidence,
+            second_order=second_order,
+            drawn=unit(case.overlap.n_clusters),
         ),
     ]
 

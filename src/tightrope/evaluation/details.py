@@ -59,31 +59,34 @@ def _histogram(values: Array) -> tuple[tuple[float, ...], tuple[int, ...], int]:
 
 
 def _influential(answer: Answer, case: Case) -> tuple[Influence, ...]:
-    """The episodes of the largest absolute influence; none where all are alike or the estimator has no value."""
-    problem, data = case.problem, case.problem.dataset
-    if case.clusters is not None:  # then clusters pull, not episodes
-        return ()
+    """The episodes, or clusters, of the largest absolute influence; none where all are alike or there is no value."""
+    data, clusters = case.problem.dataset, case.clusters
     statistic = case.statistic(answer.estimator) if answer.drawn is None else answer.drawn.statistic
-    influence = statistic.influence() / data.n_trajectories
+    n = statistic.n_trajectories
+    influence = statistic.influence() / n
     size = np.where(np.isfinite(influence), np.abs(influence), 0.0)
     if size.max() <= ROUNDING * abs(statistic.estimate):
         return ()
     # Of equals the first: the order must not depend on rounding in the last digits.
     top = np.argsort(-np.round(size / size.max(), 12), kind="stable")[:MOST_INFLUENTIAL]
-    weights = np.ones((len(top), data.n_trajectories))
+    weights = np.ones((len(top), n))
     weights[np.arange(len(top)), top] = 0.0
     others = statistic(weights)
-    shares = _shares(problem, top) if answer.estimator.uses_ratios else [None] * len(top)
-    assert data.episode_ids is not None
+    shares = _shares(case.problem, top) if answer.estimator.uses_ratios else [None] * len(top)
+    names = data.episode_ids if data.clusters is None else data.clusters
+    assert names is not None
+    returns = data.returns if clusters is None else clusters.means(data.returns)
+    first = top if clusters is None else [int(clusters.episodes(np.array([one]))[0]) for one in top]
     return tuple(
-        Influence(visible(str(data.episode_ids[i])), share, float(data.returns[i]), float(influence[i]), float(without))
-        for i, share, without in zip(top, shares, others, strict=True)
+        Influence(visible(str(names[i])), share, float(returns[one]), float(influence[one]), float(without))
+        for one, i, share, without in zip(top, first, shares, others, strict=True)
     )
 
 
-def _shares(problem: Problem, episodes: IntArray) -> list[float | None]:
-    """The parts of Σρ that these episodes carry at the last step."""
-    ratios, data = problem.ratios, problem.dataset
-    top = ratios.log_max[-1]
-    total = sum(float(np.exp(ratios.log(start, stop)[:, -1] - top).sum()) for start, stop in data.chunks())
-    return [float(np.exp(ratios.log(int(i), int(i) + 1)[0, -1] - top)) / total for i in episodes]
+def _shares(problem: Problem, those: IntArray) -> list[float | None]:
+    """The parts of Σρ that these episodes, or the means of these clusters, carry at the last step."""
+    ratios, clusters = problem.ratios, problem.clusters
+    last = np.concatenate([ratios.log(*chunk)[:, -1] for chunk in problem.dataset.chunks()])
+    weights = np.exp(last - ratios.log_max[-1])
+    weights = weights if clusters is None else clusters.means(weights)
+    return [float(share) for share in weights[those] / weights.sum()]

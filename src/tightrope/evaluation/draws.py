@@ -16,7 +16,7 @@ from tightrope.evaluation.case import Case, Drawn, Pair, attempt
 from tightrope.functional.engines import Replicates, cuda, replicate
 from tightrope.functional.resampling import ModelBootstrap, scheme
 from tightrope.functional.statistic import FittedStatistic
-from tightrope.functional.strata import within_strata
+from tightrope.functional.strata import levelled_by, within_strata
 from tightrope.models import ParametricModel
 
 Draws = dict[Estimator, Drawn | TightropeError]
@@ -34,7 +34,7 @@ def draw(case: Case, pairs: Sequence[Pair]) -> Draws:
     resampled = _resample(case, {one: whole[one] for one in whole if "values" in needs[one]}, needs)
     draws: Draws = {one: failure for one, failure in attempts.items() if isinstance(failure, TightropeError)}
     for one, statistic in whole.items():
-        draws[one] = attempt(partial(_drawn, statistic, resampled.get(one), "leave_one_out" in needs[one]))
+        draws[one] = attempt(partial(_drawn, case, statistic, resampled.get(one), "leave_one_out" in needs[one]))
     return draws
 
 
@@ -46,14 +46,17 @@ def _statistic(case: Case, estimator: Estimator) -> FittedStatistic:
     return case.statistic(estimator)
 
 
-def _drawn(statistic: FittedStatistic, replicates: Replicates | TightropeError | None, leave_one_out: bool) -> Drawn:
+def _drawn(
+    case: Case, statistic: FittedStatistic, replicates: Replicates | TightropeError | None, leave_one_out: bool
+) -> Drawn:
     if isinstance(replicates, TightropeError):
         raise replicates
     if replicates is None:  # nobody asked for replicates
         replicates = Replicates(statistic.n_trajectories, statistic.estimate, np.empty(0))
-    return Drawn(
-        statistic, replace(replicates, leave_one_out=statistic.leave_one_out()) if leave_one_out else replicates
-    )
+    if not leave_one_out:
+        return Drawn(statistic, replicates)
+    others = levelled_by(case.clusters, statistic.leave_one_out())
+    return Drawn(statistic, replace(replicates, leave_one_out=others))
 
 
 def _resample(

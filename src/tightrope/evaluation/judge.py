@@ -9,9 +9,9 @@ from tightrope.base.records import About, Bound, Summary, Verdict
 from tightrope.evaluation.advice import advise, exact_of, reasons
 from tightrope.evaluation.case import Answer, Case
 from tightrope.evaluation.compute import Computed
-from tightrope.evaluation.overlap import summarize
 from tightrope.evaluation.recommend import Question
 from tightrope.evaluation.sentences import Use, for_sides
+from tightrope.evaluation.summary import summarize
 from tightrope.evaluation.verdict import verdict
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tightrope.base.clusters import fold_of
+from tightrope.base.clusters import fold_of, n_clusters, unit
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError
 from tightrope.base.problem import Problem
@@ -14,10 +14,12 @@ from tightrope.base.records import ModelCheck
 from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.model_bias.error import Likelihoods, ModelError, model_error
 from tightrope.estimators.base import Anchor
+from tightrope.estimators.clustered import by_cluster
 from tightrope.estimators.doubly_robust import copy_steps, held_out_values
 from tightrope.estimators.weighted import PDWIS
 from tightrope.evaluation.overlap import FEW_EFFECTIVE
 from tightrope.functional.statistic import standard_error
+from tightrope.functional.strata import levelled_by
 from tightrope.models import CountedModel, Model, PreparedModel, prepared_model
 from tightrope.models import model as find_model
 from tightrope.models.likelihood import log_likelihoods, misfit
@@ -71,7 +73,7 @@ def check_model(
         bias_bound=_bias_bound(problem, unfitted) if effective >= FEW_EFFECTIVE else None,
         residue_free=_largest(shared) <= TINY * max(scale, _largest(data.rewards)),
     )
-    return replace(result, warnings=tuple(_warnings(result, effective)))
+    return replace(result, warnings=tuple(_warnings(result, effective, unit(n_clusters(data))[:-1])))
 
 
 def _largest(values: Array) -> float:
@@ -174,11 +176,11 @@ def _correction(problem: Problem, deltas: Array) -> tuple[float, float]:
         return float("nan"), float("nan")
     # An estimated behaviour policy counts as known here: for a diagnosis its ratios are near enough.
     data = replace(problem.ratios.dataset, rewards=deltas, reward_range=None, return_range=None)
-    statistic = PDWIS()(Problem(data, problem.policy))
-    return statistic.estimate, standard_error(statistic.influence())
+    statistic = by_cluster(PDWIS()(Problem(data, problem.policy)), problem.clusters)
+    return statistic.estimate, standard_error(levelled_by(problem.clusters, statistic.influence()))
 
 
-def _warnings(check: ModelCheck, effective: float) -> list[Caution]:
+def _warnings(check: ModelCheck, effective: float, drawn: str = "episode") -> list[Caution]:
     warnings = []
     measured = effective >= FEW_EFFECTIVE and np.isfinite(check.correction)
     if check.unseen_mass is None and check.misfit is None and not measured:
@@ -214,7 +216,7 @@ def _warnings(check: ModelCheck, effective: float) -> list[Caution]:
     if check.fragile_mass is not None and check.fragile_mass > UNSEEN:
         text = (
             f"{check.fragile_mass:.1%} of the candidate's steps in the model fall on pairs held by a single "
-            "episode; standard errors do not see how much hangs on it"
+            f"{drawn}; standard errors do not see how much hangs on it"
         )
         warnings.append(caution("fragile-pairs", text, share=check.fragile_mass))
     return warnings

@@ -71,13 +71,13 @@ class Prospect:
 def prospect(bound: Bound, threshold: float) -> Prospect | None:
     """What a bound promises for more episodes; None where it promises nothing.
 
-    From few episodes the rules widen approximate bounds beyond their level, which more episodes end.
+    From few episodes, or clusters, the rules widen approximate bounds beyond their level, which more of them end.
     """
     if not bound.standard_error or not math.isfinite(bound.standard_error) or not math.isfinite(bound.value):
         return None
     sign = 1.0 if bound.side == "lower" else -1.0
     width = abs(bound.estimate - bound.value)
-    if bound.n_trajectories < FEWEST and bound.guarantee == "approximate":
+    if bound.n_independent < FEWEST and bound.guarantee == "approximate":
         width = min(width, NORMAL.inv_cdf(bound.confidence) * bound.standard_error)
     return Prospect(sign * (bound.estimate - threshold), bound.standard_error, width, bound.n_trajectories)
 

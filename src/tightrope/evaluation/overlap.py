@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from tightrope.base.checks import check_size, lent, numbers
-from tightrope.base.clusters import Clusters
-from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.checks import lent, numbers
+from tightrope.base.clusters import Clusters, n_clusters, n_independent, unit
+from tightrope.base.dataset import Array
 from tightrope.base.errors import DataError, PolicyError
 from tightrope.base.folder import distinct, parts
 from tightrope.base.policy import DiscretePolicy, GaussianPolicy
 from tightrope.base.problem import Problem
-from tightrope.base.records import Overlap, Summary
+from tightrope.base.ratios import Ratios
+from tightrope.base.records import Overlap
 from tightrope.base.threads import side_by_side
 from tightrope.base.warnings import Caution, caution
+from tightrope.functional.strata import levelled_by
 
-FEW_EFFECTIVE = 10.0  # below this many effective episodes a bootstrap resamples almost the same few
+FEW_EFFECTIVE = 10.0  # below this many effective episodes, or clusters, a bootstrap resamples almost the same few
 HEAVY_SHARE = 0.5
 HEAVY_TAIL = 0.7  # Vehtari et al.: above it, averages of the ratios are unreliable at any practical n
 LARGEST_LOG = 700.0  # a ratio beyond this does not fit a float64
@@ -47,35 +48,51 @@ def _measured(problem: Problem) -> Overlap:
         ratios = problem.ratios
     except DataError as error:
         return _no_overlap(problem, error)
-    sums, squares = np.zeros(data.horizon), np.zeros(data.horizon)
-    final = np.empty(data.n_trajectories)
-    largest = ratios.log_max
-
-    def part(chunk: tuple[int, int]) -> tuple[Array, Array]:
-        logs = ratios.log(*chunk)
-        final[slice(*chunk)] = logs[:, -1]
-        relative = np.exp(logs - largest)
-        return relative.sum(axis=0), np.square(relative).sum(axis=0)
-
-    for once, twice in side_by_side(part, data.chunks()):
-        sums += once
-        squares += twice
+    sums, squares, heaviest, final = _sums(ratios, None if data.clusters is None else problem.clusters)
     drawn = final if problem.clusters is None else problem.clusters.log_means(final)
-    mean, mean_error = _mean_ratio(drawn)
+    mean, mean_error = _mean_ratio(drawn, problem.clusters)
     result = Overlap(
         effective_sample_size=_floats(sums**2 / squares),
-        largest_share=_floats(1.0 / sums),
+        largest_share=_floats(heaviest / sums),
         zero_share=float(np.isneginf(final).mean()),
-        pareto_k=pareto_k(final),
+        pareto_k=pareto_k(drawn),
         mean_ratio=mean,
         mean_ratio_error=mean_error,
         mean_ratio_evidence=evidence(wagered(drawn)),
         unlogged_mass=unlogged_mass(problem),
         infinite_variance=infinite_variance(problem),
         deterministic=tuple(_deterministic(problem)),
-        tail=_tail(final),
+        tail=_tail(drawn),
+        n_clusters=n_clusters(data),
     )
-    return replace(result, warnings=tuple(_warnings(result, data.n_trajectories)))
+    return replace(result, warnings=tuple(_warnings(result, n_independent(data))))
+
+
+def _sums(ratios: Ratios, clusters: Clusters | None) -> tuple[Array, Array, Array, Array]:
+    """Σρ, Σρ² and the largest ρ at each step, by the largest of any episode, and the last log ρ of each.
+
+    ρ is that of an episode or, with clusters, the mean of one: what resampling draws.
+    """
+    data, largest = ratios.dataset, ratios.log_max
+    sums, squares, final = np.zeros(data.horizon), np.zeros(data.horizon), np.empty(data.n_trajectories)
+    table, chunks = np.zeros((0 if clusters is None else clusters.n, data.horizon)), list(data.chunks())
+
+    def part(chunk: tuple[int, int]) -> list[Array]:
+        logs = ratios.log(*chunk)
+        final[slice(*chunk)] = logs[:, -1]
+        relative = np.exp(logs - largest)
+        return [relative] if clusters is not None else [relative.sum(axis=0), np.square(relative).sum(axis=0)]
+
+    for chunk, added in zip(chunks, side_by_side(part, chunks), strict=True):
+        if clusters is None:
+            sums += added[0]
+            squares += added[1]
+        else:
+            whose = clusters.code[slice(*chunk)]
+            np.add.at(table, whose, added[0] / clusters.sizes[whose, None])
+    if clusters is None:
+        return sums, squares, np.ones(data.horizon), final
+    return table.sum(axis=0), np.square(table).sum(axis=0), table.max(axis=0), final
 
 
 def _no_overlap(problem: Problem, error: DataError) -> Overlap:
@@ -85,7 +102,10 @@ def _no_overlap(problem: Problem, error: DataError) -> Overlap:
     mass = unlogged_mass(problem)
     warnings = (caution("no-overlap", str(error)),)
     certain = tuple(_deterministic(problem))
-    return Overlap((0.0,) * horizon, (none,) * horizon, 1.0, None, none, none, 0.0, mass, False, certain, warnings)
+    return Overlap(
+        (0.0,) * horizon, (none,) * horizon, 1.0, None, none, none, 0.0, mass, False, certain, warnings,
+        n_clusters=n_clusters(problem.dataset),
+    )  # fmt: skip
 
 
 def _deterministic(problem: Problem) -> list[str]:
@@ -109,18 +129,19 @@ def _deterministic(problem: Problem) -> list[str]:
 
 def _warnings(record: Overlap, n: int) -> list[Caution]:
     effective, share = record.effective_sample_size[-1], record.largest_share[-1]
-    warnings = []
+    warnings, drawn = [], unit(record.n_clusters)
     if effective < FEW_EFFECTIVE:
         text = (
-            f"{n} logged episodes carry only as much information as {effective:.1f} of the candidate's; a bootstrap "
+            f"{n} logged {drawn} carry only as much information as {effective:.1f} of the candidate's; a bootstrap "
             "cannot see what is missing"
         )
-        warnings.append(caution("low-overlap", text, episodes=n, worth=effective))
+        warnings.append(caution("low-overlap", text, **{drawn: n}, worth=effective))
     if share > HEAVY_SHARE and n > 1:
-        text = f"a single episode carries {share:.0%} of the weight"
+        text = f"a single {drawn[:-1]} carries {share:.0%} of the weight"
         warnings.append(caution("one-episode", text, share=share))
     if record.pareto_k is not None and record.pareto_k > HEAVY_TAIL:
-        text = f"the importance ratios have tail index {record.pareto_k:.2f} > {HEAVY_TAIL}"
+        whose = "" if record.n_clusters is None else " of clusters"
+        text = f"the importance ratios{whose} have tail index {record.pareto_k:.2f} > {HEAVY_TAIL}"
         warnings.append(caution("heavy-tail", text, tail_index=record.pareto_k))
     if record.infinite_variance:
         text = (
@@ -148,13 +169,14 @@ def _floats(values: Array) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def _mean_ratio(final: Array) -> tuple[float, float]:
+def _mean_ratio(final: Array, clusters: Clusters | None = None) -> tuple[float, float]:
     """The mean of exp(final) and its standard error, without overflow (infinite when it does not fit)."""
     top, n = float(final.max()), len(final)
     if top > LARGEST_LOG:
         return np.inf, np.inf
     relative, scale = np.exp(final - top), float(np.exp(top))
-    return scale * float(relative.mean()), scale * float(relative.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+    off = levelled_by(clusters, relative)
+    return scale * float(relative.mean()), scale * float(off.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
 
 
 def wagered(final: Array) -> Array:
@@ -264,38 +286,3 @@ def infinite_variance(problem: Problem) -> bool:
         return False
     room = float(np.linalg.eigvalsh(2 * behavior.covariance - policy.covariance).min())
     return room <= 1e-12 * float(np.abs(policy.covariance).max())  # rounding must not hide equality
-
-
-def summarize(data: TrajectoryDataset) -> Summary:
-    """What the logs hold, in numbers."""
-    check_size("reward", data.rewards, data.where)
-    clusters, n = Clusters.of(data), data.n_trajectories
-    returns = data.returns if clusters is None else clusters.means(data.returns)
-    return Summary(
-        n_trajectories=n,
-        n_steps=data.n_steps,
-        shortest=int(data.lengths.min()),
-        longest=int(data.lengths.max()),
-        horizon=data.horizon,
-        horizon_declared=data.horizon_declared,
-        discount=data.discount,
-        terminated=int(data.terminated.sum()),
-        reward_seen=(float(data.rewards.min()), float(data.rewards.max())),
-        reward_range=data.reward_range,
-        return_range=data.return_range,
-        return_mean=float(returns.mean()),
-        return_error=float(returns.std(ddof=1) / np.sqrt(len(returns))) if len(returns) > 1 else float("inf"),
-        actions=_kind(data.actions),
-        states=_kind(data.states),
-        notes=data.notes,
-        reading=data.reading,
-    )
-
-
-def _kind(values: npt.NDArray[np.generic] | None) -> str:
-    if values is None:
-        return "none"
-    width = values.reshape(len(values), -1).shape[1]
-    if values.dtype.kind == "f":
-        return f"{width} number{'s' if width > 1 else ''}"
-    return f"{len(distinct(values.reshape(-1)))} values" if width == 1 else f"{width} integers"

@@ -8,11 +8,12 @@ from typing import Literal
 
 import numpy as np
 
+from tightrope.base.clusters import unit
 from tightrope.base.records import Bound, Overlap, Side
 from tightrope.base.rounding import outward
 from tightrope.base.warnings import coded
 
-FEWEST = 50  # episodes below which approximations err too often at their own level, and rehearsals do not help
+FEWEST = 50  # episodes, or clusters: below, approximations err too often at their own level, and rehearsals do not help
 CLOSER = "more logs, or logs of a policy closer to the candidate"
 CHECK = "check the behaviour probabilities"
 LOGGED = "logs with the probabilities of their actions"
@@ -93,8 +94,9 @@ def _no_bound(recommendation: Recommendation, overlap: Overlap, *, estimated: bo
     off = coded(overlap.warnings, "mean-ratio") and not estimated
     check = f"{CHECK}, since the importance ratios do not average to 1; else " if off else ""
     return (
-        f"they carry as much information as {overlap.effective_sample_size[-1]:.1f} episodes of the candidate, too "
-        f"little for a bound {lack}. What would help: {check}{remedy}, or log a policy closer to the candidate"
+        f"they carry as much information as {overlap.effective_sample_size[-1]:.1f} {unit(overlap.n_clusters)} of the "
+        f"candidate, too little for a bound {lack}. What would help: {check}{remedy}, or log a policy closer to the "
+        "candidate"
     )
 
 
@@ -117,7 +119,8 @@ def advice(recommendation: Recommendation, exact: Bound | None) -> str:
         each = " and ".join(f"{pair(part)} at {part.confidence:.4g}" for part in parts)
         lines = [f"Use {value(bound)}, the better of {each}, which hold together."]
     elif bound.confidence < parts[0].confidence:
-        where = f"with fewer than {FEWEST} episodes" if bound.n_trajectories < FEWEST else "without a tabular model"
+        few = f"with fewer than {FEWEST} {unit(bound.n_clusters)}"
+        where = few if bound.n_independent < FEWEST else "without a tabular model"
         lines.append(
             f"It is computed at {parts[0].confidence:.4g}, since {where} approximations err more often than they say."
         )
@@ -131,16 +134,25 @@ def advice(recommendation: Recommendation, exact: Bound | None) -> str:
 def _beside(exact: Bound) -> str:
     """What is exact, beside a bound that is not."""
     if flaw(exact) is None:
-        return f"Exact, at any number of episodes: {named(exact)}."
+        return f"Exact, {any_number(exact)}: {named(exact)}."
     vacuous = flaw(exact) == "vacuous"
     why = "does not improve on what is possible anyway" if vacuous else "says nothing, since the ratios are wrong"
     return f"The exact bound, {pair(exact)}, {why}."
 
 
 def information(overlap: Overlap, n: int, *, digits: int = 0) -> str:
-    """What the logs are worth."""
-    effective = f"{overlap.effective_sample_size[-1]:,.{digits}f}"
-    return f"{n:,} logged episodes carry as much information as {effective} episodes of the candidate"
+    """What n logged episodes are worth, or the clusters that they are of."""
+    drawn, whole = unit(overlap.n_clusters), f"{n:,} logged episodes"
+    if overlap.n_clusters is not None:
+        whole = f"{overlap.n_clusters:,} logged clusters ({n:,} episodes)"
+    return (
+        f"{whole} carry as much information as {overlap.effective_sample_size[-1]:,.{digits}f} {drawn} of the candidate"
+    )
+
+
+def any_number(bound: Bound) -> str:
+    """When an exact bound holds."""
+    return f"at any number of {unit(bound.n_clusters)}"
 
 
 def named(bound: Bound) -> str:

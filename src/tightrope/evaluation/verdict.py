@@ -12,9 +12,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tightrope.base.clusters import counted, growth, unit
 from tightrope.base.records import About, Bound, Verdict
 from tightrope.base.rounding import outward
 from tightrope.evaluation.needed import CHANCE, MOST, between, prospect, rounded
+from tightrope.evaluation.sentences import any_number
 
 WAYS = "More logs, or logs of a policy closer to the candidate, would narrow the bounds."
 SUBJECTS: dict[About, str] = {
@@ -90,7 +92,7 @@ def _why_open(lower: Bound | None, upper: Bound | None, about: About) -> str:
 
 def _doubts(believed: Sequence[Bound], possible: tuple[float, float] | None) -> str:
     """What the bounds take for granted: if it is not so, the answer may be another."""
-    doubts = []
+    doubts, clusters = [], believed[0].n_clusters
     if any(not bound.rests_on_model and bound.behavior is None for bound in believed):
         doubts.append("the logged probabilities are wrong")
     if any(bound.behavior is not None for bound in believed):
@@ -102,8 +104,13 @@ def _doubts(believed: Sequence[Bound], possible: tuple[float, float] | None) -> 
     if possible is not None:
         doubts.append(f"a return can lie {_beyond(*possible)}")
     if any(bound.guarantee == "approximate" for bound in believed):
-        doubts.append(f"something matters that happened in none of these {believed[0].n_trajectories:,} episodes")
-    doubts.append("future episodes come from another process")
+        whose = "" if clusters is None else f" of {clusters:,} clusters"
+        doubts.append(
+            f"something matters that happened in none of these {believed[0].n_trajectories:,} episodes{whose}"
+        )
+    if clusters is not None:
+        doubts += ["clusters depend on each other", "actions decide how many episodes a cluster has"]
+    doubts.append(f"future {unit(clusters)} come from another process")
     return f"The answer may be another if {', if '.join(doubts[:-1])}, or if {doubts[-1]}."
 
 
@@ -114,19 +121,23 @@ def _beyond(low: float, high: float) -> str:
 
 
 def more_logs(believed: Sequence[Bound], threshold: float, *, ways: str = WAYS) -> str:
-    """How many new episodes would settle it, to judge by these, with the range that the estimate leaves."""
+    """How many new episodes, or clusters, would settle it, to judge by these, with the range the estimate leaves."""
     above = believed[0].estimate > threshold
     bound = next((one for one in believed if one.side == ("lower" if above else "upper")), None)
     view = None if bound is None else prospect(bound, threshold)
     if view is None:
         return ways
-    need = view.needed()
+    assert bound is not None
+    need, share = view.needed(), bound.n_independent / view.n
     if need.total >= MOST:
         return ways
+    count = f"{rounded(share * need.total)} new {unit(bound.n_clusters)}"
+    if bound.n_clusters is not None:  # more episodes of the same clusters would not do
+        count += f" ({rounded(need.total)} episodes)"
+    ends = between(need.least, need.most, lambda episodes: rounded(share * episodes))
     return (
-        f"About {rounded(need.total)} new episodes like these, judged alone "
-        f"({between(need.least, need.most, rounded)}), would settle it with a {'yes' if above else 'no'} at a chance "
-        f"of {CHANCE:.0%}, if the candidate is as it looks now. {ways}"
+        f"About {count} like these, judged alone ({ends}), would settle it with a {'yes' if above else 'no'} at a "
+        f"chance of {CHANCE:.0%}, if the candidate is as it looks now. {ways}"
     )
 
 
@@ -170,17 +181,16 @@ def _promise(bounds: Sequence[Bound]) -> str:
     error = f"{1 - bounds[0].confidence:.4g}"
     who = f"The {bounds[0].side} bound is" if len(bounds) == 1 else "Both bounds are"
     if bounds[0].guarantee == "exact":
-        return (
-            f"{who} exact: the error rate is at most {error} at any number of episodes, if what was declared is true."
-        )
+        return f"{who} exact: the error rate is at most {error} {any_number(bounds[0])}, if what was declared is true."
     doubts = [
         *(["the model's form is right"] if any(bound.hangs_on_model for bound in bounds) else []),
         *(["the estimate of the behaviour policy has the right form"] if any(b.behavior for b in bounds) else []),
     ]
     only = f" if {' and '.join(doubts)}" if doubts else ""
+    clusters = bounds[0].n_clusters
     return (
-        f"{who} approximate: the error rate tends to {error} as the logs grow{only}, with no promise at "
-        f"{bounds[0].n_trajectories} episodes."
+        f"{who} approximate: the error rate tends to {error} as {growth(clusters)}{only}, with no promise at "
+        f"{counted(bounds[0].n_trajectories, clusters)}."
     )
 
 

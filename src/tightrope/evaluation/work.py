@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from tightrope.base.clusters import n_clusters
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.problem import Problem
 from tightrope.base.records import Bound
@@ -102,6 +103,7 @@ def _approximate(case: Case, estimator: Estimator, method: BootstrapBound, drawn
             *warnings,
         ),
         n_trajectories=case.problem.dataset.n_trajectories,
+        n_clusters=n_clusters(case.problem.dataset),
         n_resamples=settings.n_resamples if resampled else None,
         n_undefined=undefined,
         seed=settings.seed if resampled else None,
@@ -130,6 +132,7 @@ def _exact(case: Case, estimator: Estimator, method: ExactBound) -> Bound:
         guarantee="exact",
         warnings=(*data.notes, *coded(case.overlap.warnings, "mean-ratio")),
         n_trajectories=len(sample.values) if case.clusters is None else data.n_trajectories,
+        n_clusters=n_clusters(data),
         seed=settings.seed if method.uses_seed else None,
         about=subject(estimator),
         rests_on_model=estimator.rests_on_model,

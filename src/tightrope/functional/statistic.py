@@ -9,7 +9,7 @@ replicates is one matrix product, leaving one out is one subtraction, and sums a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
@@ -62,8 +62,8 @@ class FittedStatistic(Statistic, Protocol):
 class SmoothStatistic(Statistic, Protocol):
     """A statistic that also knows its standard error under given weights, for the studentized bootstrap."""
 
-    def standard_errors(self, weights: Array, draws: int) -> Array | None:
-        """Under each row of weights, (rows,), each of so many draws; None where it cannot say."""
+    def standard_errors(self, weights: Array, draws: Sequence[int]) -> Array | None:
+        """Under each row of weights, (rows,), of so many draws from each stratum; None where it cannot say."""
         ...
 
 
@@ -235,6 +235,27 @@ def standard_error(influence: Array) -> float:
     """√(Σ ψ_i² / n(n−1)): for a mean, s/√n."""
     n = len(influence)
     return float(np.sqrt(np.square(influence).sum() / (n * (n - 1)))) if n > 1 else float("inf")
+
+
+def row_errors(weights: Array, effects: Array, draws: Sequence[int]) -> Array:
+    """The standard error under each row of weights, (rows,), of so many draws from each stratum.
+
+    From what each episode does to first order, (n,) or (rows, n).
+    """
+    first = np.append(0, np.cumsum(draws)[:-1])
+    squares, sums = (np.add.reduceat(weights * effects**power, first, axis=1).T for power in (2, 1))
+    return drawn_errors(squares, sums, draws)
+
+
+def drawn_errors(squares: Array, sums: Array | None, draws: Sequence[int]) -> Array:
+    """The same, √ Σ_h d/(d − 1) (Σ w e² − (Σ w e)² / d), from the sums over each stratum, (strata, rows).
+
+    Over all strata together Σ w e is 0; None stands for that.
+    """
+    counts = np.array(draws, dtype=np.float64)[:, None]
+    spread = squares if sums is None else np.maximum(squares - np.square(sums) / counts, 0.0)
+    result: Array = np.sqrt((spread * counts / np.maximum(counts - 1, 1)).sum(axis=0))
+    return result
 
 
 @dataclass(frozen=True, eq=False)

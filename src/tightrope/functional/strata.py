@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,3 +60,33 @@ def within_strata(scheme: WeightScheme, clusters: Clusters | None) -> WeightSche
             'strata must come with resampling="multinomial", which draws the same number from each of them'
         )
     return Stratified(tuple(int(size) for size in clusters.strata))
+
+
+def strata_of(scheme: WeightScheme, n: int) -> tuple[int, ...]:
+    """How many of the n each stratum holds; without strata all of them."""
+    return scheme.sizes if isinstance(scheme, Stratified) else (n,)
+
+
+def draws_of(scheme: WeightScheme, n: int) -> tuple[int, ...]:
+    """How many are drawn from each stratum; without strata from all n together."""
+    return scheme.sizes if isinstance(scheme, Stratified) else (scheme.draws(n),)
+
+
+def levelled(values: Array, sizes: Sequence[int] | IntArray) -> Array:
+    """Values with the same mean in every stratum: what is right for n draws of one kind then is for draws within them.
+
+    How far each is off its stratum's mean is stretched by √(n_h (n − 1) / (n_h − 1) n), with n_h in its stratum, so
+    that s²/n is Σ_h n_h s_h² / n², the variance of a mean whose n_h are fixed. With one stratum: as they are.
+    """
+    if len(sizes) == 1:
+        return values
+    counts, n = np.repeat(sizes, sizes), len(values)
+    means = np.add.reduceat(values, np.append(0, np.cumsum(sizes)[:-1])) / sizes
+    off = (values - np.repeat(means, sizes)) * np.sqrt(counts * (n - 1) / ((counts - 1) * n))
+    result: Array = values.mean() + off
+    return result
+
+
+def levelled_by(clusters: Clusters | None, values: Array) -> Array:
+    """The same of one value for each cluster; as they are where there are no strata."""
+    return values if clusters is None else levelled(values, clusters.strata)

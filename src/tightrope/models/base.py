@@ -124,7 +124,7 @@ class CountedModel(Protocol):
     """A prepared model that counts pairs of states and actions."""
 
     def weak_masses(self) -> tuple[float, float]:
-        """The shares of the candidate's steps on pairs never logged, and on pairs that a single episode holds."""
+        """The shares of the candidate's steps on pairs never logged, and on those of one episode (or cluster)."""
         ...
 
 

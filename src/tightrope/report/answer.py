@@ -7,6 +7,7 @@ import math
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from tightrope.base.clusters import counted, unit
 from tightrope.base.errors import visible
 from tightrope.base.records import Evaluation
 from tightrope.base.warnings import coded
@@ -73,11 +74,12 @@ def logs_line(result: Evaluation) -> str:
     summary, overlap, check = result.summary, result.overlap, result.behavior_check
     declared = "" if summary.horizon_declared else " (the longest episode)"
     steps = f"{summary.n_steps:,} step{'s' if summary.n_steps > 1 else ''}"
-    worth = f"They carry as much information as {overlap.effective_sample_size[-1]:,.1f} episodes of the candidate. "
+    drawn = unit(overlap.n_clusters)
+    worth = f"They carry as much information as {overlap.effective_sample_size[-1]:,.1f} {drawn} of the candidate. "
     measured = not coded(overlap.warnings, "no-overlap")
     return (
-        f"{summary.n_trajectories:,} episodes, {steps}; discount {summary.discount:g}, horizon {summary.horizon}"
-        f"{declared}. {worth if measured else ''}The behaviour policy's own value: "
+        f"{counted(summary.n_trajectories, summary.n_clusters)}, {steps}; discount {summary.discount:g}, horizon "
+        f"{summary.horizon}{declared}. {worth if measured else ''}The behaviour policy's own value: "
         f"{give_or_take(summary.return_mean, summary.return_error)}."
         + (f" Behaviour policy estimated ({check.behavior})." if check else "")
     )

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from tightrope.base.beside import Lift
+from tightrope.base.clusters import counted, unit
 from tightrope.base.records import Bound, Evaluation
 from tightrope.report.pictures import overlap_is_measured
 from tightrope.report.scale import give_or_take, short, signed_percent
@@ -62,17 +63,17 @@ def _behavior(result: Evaluation, labels: Labels) -> Card:
     summary = result.summary
     number, note = (
         give_or_take(summary.return_mean, summary.return_error),
-        f"mean of {summary.n_trajectories:,} episodes",
+        f"mean of {counted(summary.n_trajectories, summary.n_clusters)}",
     )
     return Card(f"Behaviour policy’s own {labels.metric}", number, note, labels.unit)
 
 
 def _information(result: Evaluation) -> Card:
-    """What the logged episodes are worth, or why that is not known."""
-    overlap, n = result.overlap, result.summary.n_trajectories
+    """What the logged episodes, or clusters, are worth, or why that is not known."""
+    overlap, n = result.overlap, result.summary.n_clusters or result.summary.n_trajectories
     if math.isnan(overlap.mean_ratio):
         return Card("Overlap", "none", "there are no importance ratios")
     if not overlap_is_measured(result):
         return Card("Mean importance ratio", short(overlap.mean_ratio, 3), "should be 1")
     worth = short(overlap.effective_sample_size[-1], 3)
-    return Card("Logged episodes are worth", worth, f"of the candidate’s own, out of {n:,}")
+    return Card(f"Logged {unit(overlap.n_clusters)} are worth", worth, f"of the candidate’s own, out of {n:,}")

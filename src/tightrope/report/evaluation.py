@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from tightrope.base import records
+from tightrope.base.clusters import counted
 from tightrope.base.errors import MissingBoundError, visible
 from tightrope.base.names import must_be_one_of
 from tightrope.base.records import Bound
@@ -71,7 +72,7 @@ class Evaluation(records.Evaluation):
     def __repr__(self) -> str:
         bounds = [str(bound).splitlines()[0] for bound in self.believed] or ["none; the data cannot answer"]
         lines = [
-            f"{len(self)} bounds from {self.summary.n_trajectories} episodes",
+            f"{len(self)} bounds from {counted(self.summary.n_trajectories, self.summary.n_clusters)}",
             *(f"believed: {text}" for text in bounds),
             "result.advice says why, result.to_frame() lists all bounds",
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
+from tightrope.base.clusters import unit
 from tightrope.base.errors import TightropeError
 from tightrope.base.names import must_be_one_of
 from tightrope.base.records import Evaluation
@@ -56,9 +57,10 @@ def _overlap(result: Evaluation, make: Any) -> Any:
     picture = make(figsize=(6.4, 2.6), layout="constrained")
     left, right = picture.subplots(1, 2)
     left.semilogy(result.overlap.effective_sample_size)
-    left.set(xlabel="step", ylabel="effective episodes", ylim=(0.9, 1.1 * result.summary.n_trajectories))
+    n, drawn = result.summary.n_clusters or result.summary.n_trajectories, unit(result.overlap.n_clusters)
+    left.set(xlabel="step", ylabel=f"effective {drawn}", ylim=(0.9, 1.1 * n))
     right.plot(result.overlap.largest_share)
-    right.set(xlabel="step", ylabel="share of the heaviest episode", ylim=(0, 1))
+    right.set(xlabel="step", ylabel=f"share of the heaviest {drawn[:-1]}", ylim=(0, 1))
     return picture
 
 

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tightrope.base.clusters import unit
 from tightrope.base.errors import visible
 from tightrope.base.records import Evaluation, Verdict
 from tightrope.base.warnings import Caution, codes_of
@@ -62,6 +63,7 @@ def _context(result: Evaluation, labels: Labels) -> dict[str, Any]:
     key = f"t{hashlib.sha256(result.to_json().encode()).hexdigest()[:8]}"  # ids that differ between notebook cells
     labels = Labels(visible(labels.title), visible(labels.metric), visible(labels.unit))
     believed = (*result.believed_gains, *result.believed)
+    drawn = unit(result.summary.n_clusters)[:-1]
     verdict = result.verdict or Verdict("bound", "What the logs say about the candidate", result.advice)
     return {
         "result": result,
@@ -80,12 +82,13 @@ def _context(result: Evaluation, labels: Labels) -> dict[str, Any]:
         "axis_name": axis_name(result, labels),
         "reading": reading(result),
         "cautions": tuple(dict.fromkeys(warning for bound in believed for warning in bound.warnings)),
+        "drawn": drawn,
         "looked_into": result.bounds[result.details.bound] if result.details else None,
         "table": _table(result),
         "sides": [side for side in ("lower", "upper") if any(bound.side == side for bound in result.bounds)],
         "warnings": _warnings(result),
         "left_out": _left_out(result),
-        "model_lines": model_lines(result.model_check) if result.model_check else [],
+        "model_lines": model_lines(result.model_check, drawn) if result.model_check else [],
         "behavior_lines": behavior_lines(result.behavior_check) if result.behavior_check else [],
         "assumptions": assumptions(result),
         "guarantees": guarantees(result),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from tightrope.base.clusters import unit
 from tightrope.base.records import Evaluation
 from tightrope.base.warnings import coded
 from tightrope.report import svg
 from tightrope.report.scale import Scale, around, percent, short
 
 MOST_POINTS = 200
-TOO_FEW = 10.0  # effective episodes; the diagnostics warn below it
-HALF = 0.5  # share of one episode above which the diagnostics warn
+TOO_FEW = 10.0  # effective episodes, or clusters; the diagnostics warn below it
+HALF = 0.5  # share of one episode, or cluster, above which the diagnostics warn
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def overlap_drawings(result: Evaluation, key: str) -> list[Drawing]:
     x = Scale(0, max(1, len(sizes) - 1))
     drawn = [
         _effective(result, [(float(t), sizes[t]) for t in steps], x, f"{key}-effective"),
-        _largest([(float(t), shares[t]) for t in steps], x, f"{key}-share"),
+        _largest([(float(t), shares[t]) for t in steps], x, f"{key}-share", unit(overlap.n_clusters)[:-1]),
     ]
     tail = [(ratio, share) for ratio, share in overlap.tail if ratio > 0]
     return [*drawn, _tail(result, tail, f"{key}-tail")] if tail and tail[0][0] > tail[-1][0] else drawn
@@ -58,30 +59,31 @@ def _thinned(n: int) -> list[int]:
 
 
 def _effective(result: Evaluation, points: list[tuple[float, float]], x: Scale, key: str) -> Drawing:
-    n, first, last = result.summary.n_trajectories, points[0][1], points[-1][1]
-    title = "Effective number of episodes at each step"
+    n, first, last = result.summary.n_clusters or result.summary.n_trajectories, points[0][1], points[-1][1]
+    drawn = unit(result.overlap.n_clusters)
+    title = f"Effective number of {drawn} at each step"
     worth = (
         f"{short(first, 3)} at the first step and {short(last, 3)} at the last" if len(points) > 1 else short(last, 3)
     )
-    caption = f"{n} logged episodes carry as much information as {worth} of the candidate's."
+    caption = f"{n} logged {drawn} carry as much information as {worth} of the candidate's."
     if last < TOO_FEW:
-        caption += f" Below {TOO_FEW:g} (dashed) a bootstrap resamples almost the same few episodes."
+        caption += f" Below {TOO_FEW:g} (dashed) a bootstrap resamples almost the same few {drawn}."
     if not overlap_is_measured(result):
         caption += " But the ratios do not average to 1, so this number says little."
     y = Scale(1, max(10.0, float(n)), log=True)
     marks = [(TOO_FEW, "limit")] if n > TOO_FEW else []
-    names = ("step", "episodes (logarithmic)")
+    names = ("step", f"{drawn} (logarithmic)")
     picture = svg.chart(key, title, caption, points, x, y, names=names, marks=marks, whole=True)
     return Drawing(picture if len(points) > 1 else "", title, caption)
 
 
-def _largest(points: list[tuple[float, float]], x: Scale, key: str) -> Drawing:
-    title = "Share of the heaviest episode at each step"
+def _largest(points: list[tuple[float, float]], x: Scale, key: str, one: str) -> Drawing:
+    title = f"Share of the heaviest {one} at each step"
     last = points[-1][1]
     where = "At the last step a" if len(points) > 1 else "A"
-    caption = f"{where} single episode carries {percent(last)} of the weight."
+    caption = f"{where} single {one} carries {percent(last)} of the weight."
     if last > HALF:
-        caption += " Above 50% (dashed) one episode decides the answer."
+        caption += f" Above 50% (dashed) one {one} decides the answer."
     shares = [(t, 100 * share) for t, share in points]
     picture = svg.chart(
         key, title, caption, shares, x, Scale(0, 100), names=("step", "share in %"), marks=[(50, "limit")], whole=True
@@ -93,9 +95,11 @@ def _tail(result: Evaluation, tail: list[tuple[float, float]], key: str) -> Draw
     k, mean = result.overlap.pareto_k, result.overlap.mean_ratio
     title = "Tail of the importance ratios"
     index = "There are too few to fit a tail" if k is None else f"The tail index is {short(k, 2)}"
-    limit = "" if k is None else "; above 0.7, averages are unreliable at any practical number of episodes"
+    drawn = unit(result.overlap.n_clusters)
+    limit = "" if k is None else f"; above 0.7, averages are unreliable at any practical number of {drawn}"
+    given = "ratio" if result.overlap.n_clusters is None else "mean ratio"
     caption = (
-        f"How many episodes have at least a given ratio. The largest ratio is {short(tail[0][0], 3)}, the mean is "
+        f"How many {drawn} have at least a given {given}. The largest ratio is {short(tail[0][0], 3)}, the mean is "
         f"{short(mean, 3)} (expected: 1). {index}{limit}."
     )
     ratios, shares = [ratio for ratio, _ in tail], [100 * share for _, share in tail]

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tightrope.base.records import About, BehaviorCheck, Bound, Evaluation, ModelCheck
+from tightrope.base.clusters import counted, growth, unit
+from tightrope.base.records import About, BehaviorCheck, Bound, Evaluation, ModelCheck, Summary
 from tightrope.report.scale import give_or_take, percent, rounded, short
 
 Line = tuple[str, str]
 SHOWN = 10  # letters of a hash on the first screen
+SAME = "come from the same process"
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def _error(bound: Bound) -> float:
 def origin(result: Evaluation) -> list[str]:
     """When and from what the numbers come, in a line; hashes by their first letters."""
     summary, record = result.summary, result.provenance
-    amount = f"{summary.n_trajectories:,} episodes, {summary.n_steps:,} steps"
+    amount = f"{counted(summary.n_trajectories, summary.n_clusters)}, {summary.n_steps:,} steps"
     if record is None:
         return [amount]
     data = [f"{amount} of {record.source}" if record.source else amount, _short_hash("data", record.sha256)]
@@ -101,10 +103,7 @@ def assumptions(result: Evaluation) -> list[Line]:
             f"{summary.terminated} of {summary.n_trajectories} episodes ended for good; after its end an episode earns "
             "0 until the horizon",
         ),
-        (
-            "Episodes",
-            "they are independent, all come from one behaviour policy, and future ones come from the same process",
-        ),
+        _draws(summary),
         ("Behaviour policy", _behavior(result)),
         (
             "Candidate",
@@ -114,6 +113,19 @@ def assumptions(result: Evaluation) -> list[Line]:
     if summary.reading:
         lines.append(("Columns of the logs", "; ".join(summary.reading)))
     return [*lines, *(("Note", str(note)) for note in summary.notes)]
+
+
+def _draws(summary: Summary) -> Line:
+    """What is taken for independent."""
+    strata = "" if summary.n_strata is None else f" draws, a fixed number from each of {summary.n_strata} strata"
+    if summary.n_clusters is None:
+        return "Episodes", f"they are independent{strata}, all come from one behaviour policy, and future ones {SAME}"
+    return (
+        "Clusters",
+        f"they are independent{strata}, while episodes of one may depend on each other; each counts once, and how many "
+        f"episodes it has does not depend on the actions taken; all come from one behaviour policy, and future ones "
+        f"{SAME}",
+    )
 
 
 def _behavior(result: Evaluation) -> str:
@@ -128,7 +140,7 @@ def _behavior(result: Evaluation) -> str:
     return f"its logged probabilities are right; {mean}"
 
 
-def model_lines(check: ModelCheck) -> list[Line]:
+def model_lines(check: ModelCheck, drawn: str) -> list[Line]:
     """What the check of the model against the logs shows."""
     likelihood = None
     if check.likelihood_held_out is not None:
@@ -147,7 +159,7 @@ def model_lines(check: ModelCheck) -> list[Line]:
             _or_none(check.bias_bound, short),
         ),
         ("The candidate's steps on state-action pairs never logged", _or_none(check.unseen_mass, percent)),
-        ("The candidate's steps on pairs that only one episode logged", _or_none(check.fragile_mass, percent)),
+        (f"The candidate's steps on pairs that only one {drawn} logged", _or_none(check.fragile_mass, percent)),
         ('p-value of "the logged state is complete" (small: it is not)', _or_none(check.memory, short)),
         ('p-value of "residuals do not depend on state and action" (small: they do)', _or_none(check.misfit, short)),
     ]
@@ -174,10 +186,11 @@ def _or_none(value: float | None, words: Callable[[float], str]) -> str | None:
 
 def guarantees(result: Evaluation) -> list[Line]:
     """What the two kinds of bound promise; only those that occur."""
-    kinds = {bound.guarantee for bound in result.bounds}
+    kinds, drawn = {bound.guarantee for bound in result.bounds}, unit(result.summary.n_clusters)
     promises = {
-        "exact": "it is wrong at most as often as stated, at any number of episodes, if the declared ranges are true",
-        "approximate": "its error rate approaches the stated one as the logs grow; at a given size nothing is promised",
+        "exact": f"it is wrong at most as often as stated, at any number of {drawn}, if the declared ranges are true",
+        "approximate": f"its error rate approaches the stated one as {growth(result.summary.n_clusters)}; at a given "
+        "size nothing is promised",
     }
     return [(kind, text) for kind, text in promises.items() if kind in kinds]
 

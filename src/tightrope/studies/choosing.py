@@ -33,8 +33,8 @@ def trial(name: str, n: int, seed: int) -> Mapping[str, float]:
     weights = np.vstack([np.ones(n), draw_weights(n, RESAMPLES, seed=seed)])
     members = SLOPE(Problem(logs, process.candidate)).model
     assert isinstance(members, Among)
-    values, slopes = members.parts(weights)
-    places, shares = SLOPE.places(values, slopes, weights), OPERA.shares(slopes, weights)
+    values, errors = members.parts(weights)[0], members.covariances(weights)
+    places, shares = SLOPE.places(values, errors), OPERA.shares(errors)
     blends = np.einsum("rk,rk->r", values, shares)
     ways = dict(zip(MEMBERS, values.T, strict=True))
     alone = {way: _ends(column[1:]) for way, column in ways.items()}

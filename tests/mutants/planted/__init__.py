@@ -26,6 +26,7 @@ from tests.mutants.planted import (
     regressions,
     rehearsals,
     results,
+    strata,
     studies,
     tabular,
     tethers,
@@ -62,5 +63,6 @@ TOPICS: tuple[Topic, ...] = (
     comparing.TOPIC,
     decisions.TOPIC,
     groups.TOPIC,
+    strata.TOPIC,
     domains.TOPIC,
 )

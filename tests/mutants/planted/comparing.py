@@ -30,8 +30,8 @@ TOPIC = Topic(
         Mutant(
             "an exact bound of a family has the whole error rate",
             "decisions/exactly.py:exact",
-            '_bound(sample, "value", 0.0, floor, delta / count, settings, n)',
-            '_bound(sample, "value", 0.0, floor, delta, settings, n)',
+            '_bound(sample, "value", 0.0, floor, delta / count, settings, data)',
+            '_bound(sample, "value", 0.0, floor, delta, settings, data)',
             "test_an_exact_bound_has_its_share_of_the_error",
         ),
         Mutant(

@@ -267,12 +267,5 @@ TOPIC = Topic(
             "self._others - self._others.mean()",
             "test_influence_is_the_derivative",
         ),
-        Mutant(
-            "a model's standard errors divide by m instead of m − 1",
-            "ModelStatistic.standard_errors",
-            "np.sum(weights * slopes**2, axis=1) * draws / max(draws - 1, 1)",
-            "np.sum(weights * slopes**2, axis=1)",
-            "test_standard_errors_of_the_model",
-        ),
     ),
 )

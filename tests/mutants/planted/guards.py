@@ -89,8 +89,8 @@ TOPIC = Topic(
         Mutant(
             "the behaviour policy's error bar is the spread of returns",
             "summarize",
-            "float(returns.std(ddof=1) / np.sqrt(len(returns)))",
-            "float(returns.std(ddof=1))",
+            "float(off.std(ddof=1) / np.sqrt(len(off)))",
+            "float(off.std(ddof=1))",
             "test_summary_by_hand",
         ),
         Mutant(

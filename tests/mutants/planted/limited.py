@@ -93,8 +93,8 @@ TOPIC = Topic(
         Mutant(
             "SLOPE chooses once, by the logs themselves, and keeps the choice in every replicate",
             "Slope.picked",
-            "self.places(values, slopes, weights)",
-            "np.repeat(self.places(values[:1], slopes[:1], weights[:1]), len(values))",
+            "self.places(values, errors)",
+            "np.repeat(self.places(values[:1], errors[:1]), len(values))",
             "test_the_choice_is_made_anew_under_every_row",
         ),
         Mutant(
@@ -107,15 +107,15 @@ TOPIC = Topic(
         Mutant(
             "OPERA keeps the first row's shares in every replicate",
             "Opera.picked",
-            "self.shares(slopes, weights)",
-            "np.repeat(self.shares(slopes[:1], weights[:1]), len(values), axis=0)",
+            "self.shares(errors)",
+            "np.repeat(self.shares(errors[:1]), len(values), axis=0)",
             "test_the_choice_is_made_anew_under_every_row",
         ),
         Mutant(
             "OPERA weighs members by their errors instead of the inverse",
             "Opera.shares",
-            "self._solved(slopes, weights, np.ones(slopes.shape[:2]))",
-            "np.einsum('rkk->rk', covariances(slopes, weights))",
+            "self._solved(errors, np.ones(errors.shape[:2]))",
+            "np.einsum('rkk->rk', errors)",
             "test_shares_by_hand test_no_other_blend_has_less_variance",
         ),
         Mutant(
@@ -135,8 +135,8 @@ TOPIC = Topic(
         Mutant(
             "standard errors of members hang on the scale of the weights",
             "covariances",
-            "weights * (weights.sum(axis=1, keepdims=True) / max(n - 1, 1))",
-            "weights * (n / max(n - 1, 1))",
+            "weights * (weights.sum(axis=1, keepdims=True) / max(draws - 1, 1))",
+            "weights * (draws / max(draws - 1, 1))",
             "test_covariances_do_not_hang_on_the_scale_of_weights",
         ),
         Mutant(

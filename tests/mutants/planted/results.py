@@ -45,15 +45,15 @@ TOPIC = Topic(
         Mutant(
             "an episode's influence is n times too large",
             "_influential",
-            "statistic.influence() / data.n_trajectories",
+            "statistic.influence() / n",
             "statistic.influence()",
             "test_the_influential_are_those_whose_absence_matters",
         ),
         Mutant(
             "shares of the weight are those of the first step",
             "_shares",
-            "np.exp(ratios.log(int(i), int(i) + 1)[0, -1] - top)",
-            "np.exp(ratios.log(int(i), int(i) + 1)[0, 0] - top)",
+            "np.concatenate([ratios.log(*chunk)[:, -1] for chunk in problem.dataset.chunks()])",
+            "np.concatenate([ratios.log(*chunk)[:, 0] for chunk in problem.dataset.chunks()])",
             "test_the_influential_are_those_whose_absence_matters",
         ),
         Mutant(

@@ -135,8 +135,8 @@ TOPIC = Topic(
         Mutant(
             "pairs held by one trajectory are taken for those held by several",
             "PreparedTabular.weak_masses",
-            "self.data.holders == 1",
-            "self.data.holders > 1",
+            "self.data.held_once",
+            "~self.data.held_once",
             "test_pairs_that_one_trajectory_holds_by_hand",
         ),
         Mutant(

@@ -164,10 +164,10 @@ TOPIC = Topic(
         ),
         Mutant(
             "a replicate's variance divides by m instead of m − 1",
-            "_slab",
-            "np.sqrt(square * draws / max(draws - 1, 1))",
-            "np.sqrt(square)",
-            "test_standard_error_of_a_mean",
+            "drawn_errors",
+            "spread * counts / np.maximum(counts - 1, 1)",
+            "spread",
+            "test_standard_error_of_a_mean test_standard_errors_of_the_model",
         ),
         Mutant(
             "a replicate whose weight is mere rounding counts",

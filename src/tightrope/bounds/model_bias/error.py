@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.checks import ROUNDING, is_number
+from tightrope.base.clusters import Clusters, n_independent
 from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError
 from tightrope.base.folder import parts
@@ -111,12 +112,13 @@ def model_error(
 
     Plain: K̂_t = mean of −log d̂_0 − Σ_{k<t} ρ_k log P̂, unbiased. Self-normalised: each step's mean is divided by
     that of ρ_k, finished episodes staying in the denominator; consistent, and steadier. Standard errors to first
-    order. Infinite where the model calls impossible what the logs hold and the candidate may do. With
-    ``outcome_rewards`` a step's own transition counts.
+    order, of clusters where the logs name some. Infinite where the model calls impossible what the logs hold and the
+    candidate may do. With ``outcome_rewards`` a step's own transition counts.
     """
     data = ratios.dataset
     _check(data, likelihoods, outcome_rewards)
-    n, horizon = data.n_trajectories, data.horizon
+    n, draws, horizon = data.n_trajectories, n_independent(data), data.horizon
+    clusters = None if data.clusters is None else Clusters.of(data)
     if not self_normalised and ratios.log_max.max() > LARGEST_LOG:
         raise BoundError("importance ratios are too large for a plain mean; use self_normalised=True")
     kind: Kind = "bound" if likelihoods.discrete else "diagnostic"
@@ -129,15 +131,20 @@ def model_error(
         divisor = weights if self_normalised else np.full(horizon, float(n))
         level = weighted / divisor
         start = -float(likelihoods.starts.mean())
-        squares = np.zeros(horizon + 1)
+        squares, whole = np.zeros(horizon + 1), np.zeros((0 if clusters is None else draws, horizon + 1))
         for first, stop, ratio, product in _terms(ratios, likelihoods, scale):
             apart = product - level * (ratio if self_normalised else 1.0)
             apart = np.concatenate([-likelihoods.starts[first:stop, None] - start, apart * (n / divisor)], axis=1)
-            squares += np.square(np.cumsum(apart, axis=1)).sum(axis=0)
+            moved = np.cumsum(apart, axis=1)
+            if clusters is None:
+                squares += np.square(moved).sum(axis=0)
+            else:
+                np.add.at(whole, clusters.code[first:stop], moved)
     shown = slice(1, None) if outcome_rewards else slice(None, horizon)
     steps = np.cumsum(np.append(start, level))[shown]
-    errors = np.sqrt(squares / (max(n - 1, 1) * n))[shown]
-    errors[~np.isfinite(steps) | np.isnan(errors) | (n < 2)] = np.inf
+    squares += np.square(whole).sum(axis=0)
+    errors = np.sqrt(squares * (draws / max(draws - 1, 1)))[shown] / n
+    errors[~np.isfinite(steps) | np.isnan(errors) | (draws < 2)] = np.inf
     return ModelError(kind, steps, errors, self_normalised, n)
 
 

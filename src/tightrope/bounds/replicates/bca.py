@@ -79,7 +79,7 @@ def _acceleration(leave_one_out: Array | None, warnings: list[Caution]) -> float
     """Σ d³ / 6 (Σ d²)^1.5 over the jackknife's deviations."""
     assert leave_one_out is not None
     if np.isnan(leave_one_out).any():
-        text = "without one of the episodes the estimate is undefined; no acceleration"
+        text = "without one episode, or cluster, the estimate is undefined; no acceleration"
         warnings.append(caution("one-episode", text))
         return 0.0
     off = leave_one_out.mean() - leave_one_out

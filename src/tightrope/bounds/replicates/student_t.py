@@ -32,6 +32,6 @@ class StudentT(BootstrapBound):
         assert others is not None
         n = len(others)
         if np.isnan(others).any():
-            return -np.inf, [caution("one-episode", "without one of the episodes the estimate is undefined")]
+            return -np.inf, [caution("one-episode", "without one episode, or cluster, the estimate is undefined")]
         error = np.sqrt((n - 1) / n * np.square(others - others.mean()).sum())
         return float(replicates.estimate - stdtrit(n - 1, 1 - delta) * error), []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tightrope.base.clusters import counted
 from tightrope.base.rounding import outward
 from tightrope.decisions.tails.record import Distribution, Tail
 
@@ -17,15 +18,11 @@ def standing(shape: Distribution) -> str:
     """What kind of bounds these are, and how far they hold together."""
     if shape.guarantee == "exact":
         return f"Exact: all lines hold together with confidence {shape.confidence:g}."
+    those = counted(shape.n_trajectories, shape.n_clusters)
     return (
-        f"Approximate, from {shape.n_resamples} resamples of {_extent(shape)}: each line holds alone "
-        f"with confidence {shape.confidence:g}. --strict gives exact bounds."
+        f"Approximate, from {shape.n_resamples} resamples of {those}: each line holds alone with confidence "
+        f"{shape.confidence:g}. --strict gives exact bounds."
     )
-
-
-def _extent(shape: Distribution) -> str:
-    episodes = f"{shape.n_trajectories} episodes"
-    return episodes if shape.n_clusters is None else f"{shape.n_clusters} clusters ({episodes})"
 
 
 def number(value: float, side: str = "") -> str:

@@ -28,8 +28,10 @@ from tightrope.functional.statistic import (
     SmoothStatistic,
     Statistic,
     SumStatistic,
+    drawn_errors,
     standard_error,
 )
+from tightrope.functional.strata import draws_of, levelled, strata_of
 
 EngineName = Literal["local", "cuda"]
 EIGHT = 8  # replicates that tabular models fit side by side
@@ -68,9 +70,7 @@ def replicate(
         _by_sums(sums, walk, n_resamples, runner, on_gpu=engine == "cuda")
     _by_rows(rows, walk, n_resamples, runner)
     finished, others = iter(sums), iter(rows)
-    return [
-        (next(finished) if isinstance(s, SumStatistic) else next(others)).result(n, scheme.scale(n)) for s in statistics
-    ]
+    return [(next(finished) if isinstance(s, SumStatistic) else next(others)).result(n, scheme) for s in statistics]
 
 
 class _Sums:
@@ -96,13 +96,13 @@ class _Sums:
         slope[np.isnan(values)] = 0.0
         return slope
 
-    def result(self, n: int, scale: float) -> Replicates:
+    def result(self, n: int, scheme: WeightScheme) -> Replicates:
         """What the bounds work from."""
-        estimate = self.original.estimate
+        estimate, scale = self.original.estimate, scheme.scale(n)
         values = _spread(estimate, np.concatenate(self.values), scale)
         if not self.errors:
             return Replicates(n, estimate, values)
-        error = standard_error(self.original.influence())
+        error = standard_error(levelled(self.original.influence(), strata_of(scheme, n)))
         return Replicates(n, estimate, values, None, error, scale * np.concatenate(self.errors))
 
 
@@ -146,9 +146,11 @@ def _slab(
     chosen = [(one.job, one.slopes(total, v)) for one, total, v in zip(sums, totals, values, strict=True) if one.wanted]
     if not chosen:
         return [(one, None) for one in values]
-    draws = walk.scheme.draws(walk.n_trajectories)
-    added = runner.add(Squares([job for job, _ in chosen], walk, slab, [slope for _, slope in chosen]), ranges)
-    errors = iter(np.sqrt(square * draws / max(draws - 1, 1)) for square in added)
+    n = walk.n_trajectories
+    squares = Squares([job for job, _ in chosen], walk, slab, [slope for _, slope in chosen], strata_of(walk.scheme, n))
+    draws = draws_of(walk.scheme, n)
+    added = runner.add(squares, ranges)
+    errors = iter(drawn_errors(one[0], one[1] if len(one) > 1 else None, draws) for one in added)
     return [(v, next(errors) if one.wanted else None) for one, v in zip(sums, values, strict=True)]
 
 
@@ -165,7 +167,7 @@ def _by_rows(jobs: Sequence[_Rows], walk: Walk, n_resamples: int, runner: Engine
         scheme.fill(weights, shares, seed=walk.seed, block=0, replicate=rows.start)
         parts = []
         for job in jobs:
-            parts.append(job.part(weights, scheme.draws(n)))
+            parts.append(job.part(weights, draws_of(scheme, n)))
             walk.meter.add(len(rows) * n)
         return parts
 
@@ -185,24 +187,24 @@ class _Rows:
         self.values: list[Array] = []
         self.errors: list[Array | None] = []
 
-    def part(self, weights: Array, draws: int) -> tuple[Array, Array | None]:
+    def part(self, weights: Array, draws: Sequence[int]) -> tuple[Array, Array | None]:
         """Call it on some rows."""
         values = self.statistic(weights)
         return values, _standard_errors(self.statistic, weights, draws) if self.wanted else None
 
-    def result(self, n: int, scale: float) -> Replicates:
+    def result(self, n: int, scheme: WeightScheme) -> Replicates:
         """What the bounds work from."""
-        estimate = float(self.statistic(np.ones(n)))
+        estimate, scale = float(self.statistic(np.ones(n))), scheme.scale(n)
         result = Replicates(n, estimate, _spread(estimate, np.concatenate(self.values), scale))
         errors = [one for one in self.errors if one is not None]
         if not errors or len(errors) < len(self.errors):  # a part that has none leaves the values alone
             return result
-        error = _standard_errors(self.statistic, np.ones((1, n)), n)
+        error = _standard_errors(self.statistic, np.ones((1, n)), strata_of(scheme, n))
         assert error is not None
         return replace(result, standard_error=float(error[0]), standard_errors=scale * np.concatenate(errors))
 
 
-def _standard_errors(statistic: Statistic, weights: Array, draws: int) -> Array | None:
+def _standard_errors(statistic: Statistic, weights: Array, draws: Sequence[int]) -> Array | None:
     """The standard error under each row of weights, where the statistic offers one."""
     try:
         return statistic.standard_errors(weights, draws) if isinstance(statistic, SmoothStatistic) else None

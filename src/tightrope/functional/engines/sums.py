@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -141,15 +142,20 @@ class Totals(_Sum):
 
 @dataclass(frozen=True, eq=False)
 class Squares(_Sum):
-    """Σ w_i (slope · x_i)² of every job, (replicates,) each."""
+    """Σ w_i (slope · x_i)² of every job in every stratum and, of several, Σ w_i (slope · x_i).
+
+    (1 or 2, strata, replicates) each.
+    """
 
     slopes: Sequence[Array]  # (replicates, columns) each
+    strata: Sequence[int]  # their sizes; members stand together
 
     def _group(self, parts: Sequence[_Part], blocks: range) -> Sums:
-        squares = [np.zeros(len(self.slab)) for _ in self.jobs]
+        several, edges = len(self.strata) > 1, np.append(0, np.cumsum(self.strata))
+        squares = [np.zeros((1 + several, len(self.strata), len(self.slab))) for _ in self.jobs]
         for start, rows, weights in self.walk.tiles(self.slab, blocks):
             for part, slope, square in zip(parts, self.slopes, squares, strict=True):
-                part.add_squares(start, weights, slope[rows], square[rows])
+                part.add_squares(start, weights, slope[rows], square[:, :, rows], edges)
         return squares
 
 
@@ -169,16 +175,24 @@ class _Part:
             np.matmul(weights[:, first - start : last - start], columns, out=product)
             total += product
 
-    def add_squares(self, start: int, weights: Array, slope: Array, square: Array) -> None:
-        """Add Σ w_i (slope · x_i)², the infinitesimal jackknife's variance under each row of weights."""
+    def add_squares(self, start: int, weights: Array, slope: Array, square: Array, edges: IntArray) -> None:
+        """Add Σ w_i (slope · x_i)², the infinitesimal jackknife's variance under each row, and perhaps the plain sums.
+
+        Strata begin and end at the edges.
+        """
         from tightrope.base.kernels import add_weighted_squares
 
         size = max(SQUARE_ROWS, slope.shape[1])  # a few at a time stay in the cache; a product needs as many
         for first, last, columns in self._columns(start, weights.shape[1]):
+            strata = [(h, a, b) for h, (a, b) in enumerate(pairwise(np.clip(edges, first, last) - first)) if a < b]
             for row in range(0, len(weights), size):
                 rows = slice(row, row + size)
-                effect = slope[rows] @ columns.T
-                add_weighted_squares(weights[rows, first - start : last - start], effect, square[rows])
+                effect, drawn = slope[rows] @ columns.T, weights[rows, first - start : last - start]
+                for place, low, high in strata:
+                    own, there = effect[:, low:high], drawn[:, low:high]
+                    add_weighted_squares(there, own, square[0, place, rows])
+                    if len(square) > 1:
+                        square[1, place, rows] += (there * np.where(there > 0, own, 0.0)).sum(axis=1)
 
     def _columns(self, start: int, width: int) -> Iterator[tuple[int, int, Array]]:
         """The columns of a block, kept while the tiles of this block go by unless they are too wide for that."""

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from tightrope.base import folder
-from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
+from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
-from tightrope.base.folder import Scratch, parts, unique
+from tightrope.base.folder import Scratch, parts
 from tightrope.models.tabular.blocks import LANES, lanes
 from tightrope.models.tabular.chain import Chain
 from tightrope.models.tabular.kinds import Kinds
@@ -40,6 +40,7 @@ class TabularData:
     pseudo: float  # added to the count of every arc
     discount: float
     scratch: Scratch  # for arrays of N numbers
+    whose: IntArray | None  # (n,): the cluster of each episode; None: every episode is an independent draw
 
     @classmethod
     def build(
@@ -83,6 +84,7 @@ class TabularData:
             smoothing / (n_states + 1),
             data.discount,
             Scratch(data.folder),
+            None if data.clusters is None else np.unique(data.clusters, return_inverse=True)[1],
         )
 
     @property
@@ -149,13 +151,16 @@ class TabularData:
         return lanes(count) if count <= folder.FEW else self.scratch.empty((count, LANES))
 
     @cached_property
-    def holders(self) -> IntArray:
-        """How many episodes hold each pair, (P,)."""
-        result = np.zeros(self.probs.shape[1] * self.probs.shape[2], dtype=np.int64)
+    def held_once(self) -> BoolArray:
+        """Which pairs a single episode holds, or a single cluster of them, (P,)."""
+        pairs = self.probs.shape[1] * self.probs.shape[2]
+        first, last = np.full(pairs, self.n_trajectories), np.full(pairs, -1)
         for some in stretches(self.offsets):
-            pairs = self.kind_pair[self.kinds[some.steps]].astype(np.int64)
-            held = unique(pairs * self.n_trajectories + some.whose)
-            result += np.bincount(held // self.n_trajectories, minlength=len(result))
+            here = self.kind_pair[self.kinds[some.steps]]
+            whose = some.whose if self.whose is None else self.whose[some.whose]
+            np.minimum.at(first, here, whose)
+            np.maximum.at(last, here, whose)
+        result: BoolArray = first == last
         return result
 
 

@@ -145,12 +145,13 @@ class PreparedTabular:
         return self.weak_masses()[0]
 
     def weak_masses(self) -> tuple[float, float]:
-        """The shares of the candidate's steps on pairs never logged, and on pairs that a single episode holds.
+        """The shares of the candidate's steps on pairs never logged, and on pairs that a single episode holds,
+        or a single cluster.
 
         About a third of all resamples lose the latter.
         """
         ((_, block),) = blocks(np.ones((1, self.n_trajectories)))
-        steps, unseen, fragile = self._fit(block).occupancies(self.data.holders == 1)
+        steps, unseen, fragile = self._fit(block).occupancies(self.data.held_once)
         return (unseen / steps, fragile / steps) if steps > 0 else (0.0, 0.0)
 
     def _in_order(self, factors: Array) -> Array:
