@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-NEAR = 0.7  # how alike a name must be to be proposed: "patient" is no "action"
+NEAR = 0.65  # how alike a name must be to be proposed: "patient" is no "action"
 
 
 def must_be_one_of(argument: str, given: Any, known: Iterable[str], *otherwise: str) -> str:
