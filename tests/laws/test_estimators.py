@@ -257,7 +257,7 @@ def test_no_weight_is_undefined(name):
     assert statistic([1.0, 3.0]) == 1.0
 
 
-@pytest.mark.parametrize("bad", [[1.0], [1.0, -1.0], [1.0, np.nan]])
+@pytest.mark.parametrize("bad", [[1.0], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf]])
 def test_bad_weights_are_refused(bad):
     statistic = tightrope.statistic(logs(GOLDEN_EPISODES, horizon=2), estimator="wis")
     with pytest.raises(tightrope.TightropeError, match="weight"):

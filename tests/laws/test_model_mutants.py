@@ -33,7 +33,9 @@ from tightrope.estimators import DR, MB, WDR
 from tightrope.functional.statistic import RatioSum, standard_error
 from tightrope.models import GivenValues, TabularModel
 from tightrope.models.tabular import kernels as tabular_kernels
+from tightrope.models.tabular.blocks import blocks
 from tightrope.models.tabular.fit import TabularFit
+from tightrope.models.tabular.prepared import PreparedTabular
 
 # -- WDR as printed ------------------------------------------------------------------------------------------------
 
@@ -124,15 +126,20 @@ def maximum(q, probs, out):
     out[:n_states] = q.reshape(n_states, n_actions, -1).max(axis=1)
 
 
-def maximum_value(fit):
+def maximum_values(made, weights):
     """The start distribution's average of greedy values: they are no Markov chain of the candidate's."""
-    *_, (_, _, first, _) = fit.backwards()
-    return (fit.start_counts * first[:-1]).sum(axis=0) / fit.start_counts.sum(axis=0)
+    parts = []
+    for rows, block in blocks(weights):
+        fit = TabularFit.of(made.data, block)
+        *_, (_, _, first, _) = fit.backwards()
+        means = (fit.start_counts * first[:-1]).sum(axis=0) / fit.start_counts.sum(axis=0)
+        parts.append(means[: rows.stop - rows.start])
+    return np.concatenate(parts)
 
 
 def maximise(patch):
     patch.setattr(tabular_kernels, "state_values", maximum)
-    patch.setattr(TabularFit, "value", maximum_value)
+    patch.setattr(PreparedTabular, "values", maximum_values)
 
 
 @pytest.mark.parametrize("mdp", mdps(), ids=lambda mdp: mdp.name.replace(" ", "-"))

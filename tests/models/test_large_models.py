@@ -220,7 +220,7 @@ def test_memory_does_not_grow_with_the_steps(estimator, monkeypatch):
     for module, name in ((folder, "PART"), (folder, "FEW"), (ratios, "ASKED")):
         monkeypatch.setattr(module, name, 1 << 14)
     monkeypatch.setattr(statistic, "KEPT_BYTES", 0)
-    monkeypatch.setattr(statistic, "COLUMN_BYTES", 1 << 16)
+    monkeypatch.setattr(statistic, "COLUMN_BYTES", 1 << 14)  # two columns of 1,024 episodes: less than the fewer logs
     monkeypatch.setattr(dataset, "CHUNK_BYTES", 1 << 16)  # of which several threads may hold one each
     probs = 0.5 + RNG.uniform(-0.02, 0.02, STATES)
     policy = TabularPolicy(np.stack([probs, 1 - probs], axis=1))

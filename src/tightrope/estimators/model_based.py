@@ -18,6 +18,8 @@ from tightrope.functional.statistic import row_errors, weight_rows
 from tightrope.models import CountedModel, Evaluated, Model, SmoothModel, prepared_model
 
 ROW_BYTES = 8 << 20  # what one block of whole weight rows may take
+SLOPE_BYTES = 1 << 21  # what the slopes of a few rows may take, so that they stay in a cache
+EIGHT = 8  # rows that tabular models fit side by side
 MOST_FITS = 2000  # episodes up to which leaving one out is done by fitting
 
 
@@ -109,7 +111,12 @@ class ModelStatistic:
         """The infinitesimal jackknife's standard error under each row, (rows,); None without the model's derivative."""
         if not isinstance(self.model, SmoothModel):
             return None
-        return row_errors(weights, self.model.influences(weights), draws)
+        result = np.empty(len(weights))
+        size = max(EIGHT, SLOPE_BYTES // (8 * self.n_trajectories) // EIGHT * EIGHT)
+        for first in range(0, len(weights), size):
+            some = weights[first : first + size]
+            result[first : first + size] = row_errors(some, self.model.influences(some), draws)
+        return result
 
     def _blocks(self) -> Iterator[slice]:
         size = max(1, ROW_BYTES // (8 * self.n_trajectories))

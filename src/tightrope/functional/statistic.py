@@ -82,7 +82,7 @@ def weight_rows(weights: npt.ArrayLike, n: int) -> Array:
     rows = numbers("weights", weights, TightropeError)
     if rows.shape[-1:] != (n,):
         raise TightropeError(f"weights must have shape (..., {n}), one weight per episode; got shape {rows.shape}")
-    if not (np.isfinite(rows) & (rows >= 0)).all():
+    if rows.size and not (rows.min() >= 0 and rows.max() < np.inf):  # NaN is neither
         raise TightropeError("weights must be finite numbers ≥ 0")
     return rows
 

@@ -43,9 +43,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "kinds are counted by the edges of the first ones",
-            "TabularFit.of",
-            "steps.edges[part.start : part.stop + 1]",
-            "steps.edges[: part.stop - part.start + 1]",
+            "models/tabular/tile_kernels.py:fit",
+            "logs.step_edges[first : stop + 1]",
+            "logs.step_edges[: stop - first + 1]",
             "test_more_kinds_than_are_counted_together",
         ),
         Mutant(

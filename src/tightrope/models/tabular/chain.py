@@ -22,7 +22,7 @@ class Chain:
     edges: Index  # (R+1,): the moves of each
     nexts: Index  # (M,): where a move leads, in the new numbers
     links: Index  # (J,): which move an arc is part of; -1 none
-    runs: list[tuple[int, int]]  # (first time, steps) of equal policy tables, the last run first
+    runs: IntArray  # (runs, 2): first time and steps of equal policy tables, the last run first
 
     @classmethod
     def of(cls, probs: Array, arc_pair: Index, arc_next: Index, starts: Index) -> Chain:
@@ -51,8 +51,8 @@ def _index(values: IntArray) -> Index:
     return values.astype(np.int32)
 
 
-def _runs(probs: Array) -> list[tuple[int, int]]:
+def _runs(probs: Array) -> IntArray:
     """Stretches of time in which the policy stays the same, the last one first."""
     changes = (probs[1:] != probs[:-1]).any(axis=(1, 2))
     edges = [0, *(np.flatnonzero(changes) + 1).tolist(), len(probs)]
-    return [(first, stop - first) for first, stop in pairwise(edges)][::-1]
+    return np.array([(first, stop - first) for first, stop in pairwise(edges)][::-1])

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tightrope.base.dataset import Array, BoolArray
-from tightrope.base.folder import parts
-from tightrope.models.tabular import kernels, step_kernels
+from tightrope.models.tabular import kernels, step_kernels, tile_kernels
 from tightrope.models.tabular.blocks import LANES, lanes, several
 from tightrope.models.tabular.data import TabularData
-from tightrope.models.tabular.parts import Parts, Steps
+from tightrope.models.tabular.parts import Logs, Moving, Parts, Steps, Walking
 
-KINDS = 1 << 16  # that are counted together
+KINDS = 1 << 10  # that are counted together
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,50 +29,30 @@ class TabularFit:
     start_counts: Array  # (S, lanes)
 
     @classmethod
+    def blank(cls, data: TabularData) -> TabularFit:
+        """Room for a block of models."""
+        n_states, n_pairs = data.probs.shape[1], data.probs.shape[1] * data.probs.shape[2]
+        arcs, arc_totals, rewards, visits, starts = several(len(data.arc_pair), n_pairs, n_pairs, n_pairs, n_states)
+        return cls(data, arcs, arc_totals, np.empty(n_pairs, dtype=np.bool_), rewards, visits, starts)
+
+    @classmethod
     def of(cls, data: TabularData, weights: Array) -> TabularFit:
         """Count and normalise under weights (n, lanes)."""
         assert weights.shape[1] == LANES
-        start_counts, steps = lanes(data.probs.shape[1]), data.step_meetings
-        kernels.count(weights, data.start_meetings.edges, data.start_meetings.members, start_counts)
-
-        def counted() -> Iterator[tuple[slice, Array]]:
-            for part in parts(len(data.kind_pair), KINDS):
-                counts = lanes(part.stop - part.start)
-                kernels.count(weights, steps.edges[part.start : part.stop + 1], steps.members, counts)
-                yield part, counts
-
-        return cls._normalized(data, counted(), start_counts)
+        fit = cls.blank(data)
+        tile_kernels.fit(weights, Logs.of(data), fit.parts)
+        return fit
 
     @classmethod
     def from_counts(cls, data: TabularData, kind_counts: Array, start_counts: Array) -> TabularFit:
         """Normalise counts of kinds (K, lanes) and of starts (S, lanes)."""
         assert kind_counts.shape[1] == start_counts.shape[1] == LANES
-        return cls._normalized(data, [(slice(0, len(kind_counts)), kind_counts)], start_counts)
-
-    @classmethod
-    def _normalized(
-        cls, data: TabularData, kind_counts: Iterable[tuple[slice, Array]], start_counts: Array
-    ) -> TabularFit:
-        """The models of these counts, which come for some kinds at a time."""
-        n_pairs = data.probs.shape[1] * data.probs.shape[2]
-        arcs, arc_totals, rewards, visits = several(len(data.arc_pair), n_pairs, n_pairs, n_pairs)
-        gaps = np.empty(n_pairs, dtype=np.bool_)
-        kernels.begin(data.pair_arcs, data.pseudo, arcs, arc_totals, rewards, visits)
-        for some, counts in kind_counts:
-            kernels.meet(
-                counts,
-                data.kind_pair[some],
-                data.kind_arc[some],
-                data.kind_reward[some],
-                arcs,
-                arc_totals,
-                rewards,
-                visits,
-            )
-        kernels.normalize(data.arc_pair, arcs, arc_totals, rewards, visits, gaps, data.unseen_reward)
-        if data.known_rewards is not None:
-            rewards[:] = data.known_rewards[:, None]
-        return cls(data, arcs, arc_totals, gaps, rewards, visits, start_counts)
+        fit = replace(cls.blank(data), start_counts=start_counts)
+        counted = fit.arcs, fit.arc_totals, fit.rewards, fit.visits
+        kernels.begin(data.pair_arcs, data.pseudo, *counted)
+        kernels.meet(kind_counts, data.kind_pair, data.kind_arc, data.kind_reward, *counted)
+        tile_kernels.finish(fit.parts)
+        return fit
 
     def backwards(self) -> Iterator[tuple[int, Array, Array, Array]]:
         """(t, q_t (P, lanes), v_t (S+1, lanes), v_{t+1}) from the last step to the first; overwritten as it goes."""
@@ -104,46 +83,9 @@ class TabularFit:
 
     def value(self) -> Array:
         """V̂ of each lane: the start distribution's average of v_0, by the candidate's Markov chain."""
-        data, chain = self.data, self.data.chain
-        moves, earned, open_mass, ahead, spare = several(len(chain.nexts), *[len(chain.states)] * 4)
-        opened = np.empty(len(chain.states), dtype=np.bool_)
-        steps_left = 0.0
-        for first, n_steps in chain.runs:
-            kernels.fold(
-                self.arcs,
-                data.pair_arcs,
-                self.arc_totals,
-                self.gaps,
-                self.rewards,
-                data.probs[first],
-                data.discount,
-                chain.states,
-                chain.links,
-                moves,
-                earned,
-                open_mass,
-                opened,
-            )
-            ahead, spare, steps_left = kernels.sweep(
-                moves,
-                chain.nexts,
-                chain.edges,
-                earned,
-                open_mass,
-                opened,
-                data.unseen,
-                data.unseen_reward,
-                data.discount,
-                n_steps,
-                steps_left,
-                ahead,
-                spare,
-            )
-        return self._average(self.start_counts[chain.states], ahead)
-
-    def _average(self, start_counts: Array, first: Array) -> Array:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            result: Array = (start_counts * first).sum(axis=0) / start_counts.sum(axis=0)
+        walking = Walking.of(self.data)
+        tile_kernels.value(self.parts, walking)
+        result: Array = walking.sums[0]
         return result
 
     def correction_sums(self, weights: Array, factors: Array) -> Array:
@@ -172,83 +114,43 @@ class TabularFit:
 
     def step_values(self) -> tuple[Array, Array]:
         """q̂_t(S_t, A_t) and v̂_t(S_t) of every logged step, (N, lanes) each."""
-        q_values, state_values = several(len(self.data.kinds), len(self.data.kinds))
-        self._later(Steps.of(self.data), q_values, state_values)
+        horizon, n_states, _ = self.data.probs.shape
+        count = len(self.data.kinds)
+        q_values, state_values, q, flat = several(count, count, len(self.rewards), (horizon + 1) * (n_states + 1))
+        later = flat.reshape(horizon + 1, n_states + 1, LANES)
+        step_kernels.induce(self.parts, Steps.of(self.data), q, later, q_values, state_values)
         return q_values, state_values
-
-    def slopes(self) -> Array:
-        """∂V̂/∂w_i of each episode and lane, (n, lanes): occupancies forwards against values backwards."""
-        (none,), total, no_steps = several(0), self.start_counts.sum(axis=0), Steps.none(self.data)
-        later = self._later(no_steps, none, none)
-        occupancy = lanes(later.shape[1])
-        with np.errstate(invalid="ignore", divide="ignore"):  # no weight, no value
-            occupancy[:-1] = self.start_counts / total
-            start_slope = (later[0, :-1] - self._average(self.start_counts, later[0, :-1])) / total
-        return self._gathered(*self._gains(occupancy, later, no_steps, none, none), start_slope)
 
     def pulled_back(self, q_slopes: Array, state_slopes: Array) -> Array:
         """∂f/∂w_i of each episode and lane, (n, lanes), of any f with these derivatives by q̂ and v̂ of every step."""
-        (none,), steps = several(0), Steps.of(self.data)
-        later = self._later(Steps.none(self.data), none, none)
-        gains = self._gains(lanes(later.shape[1]), later, steps, q_slopes, state_slopes)
-        return self._gathered(*gains, lanes(later.shape[1] - 1))
+        (none,), moving = several(0), Moving.of(self.data)
+        step_kernels.induce(self.parts, Steps.none(self.data), moving.q, moving.later, none, none)
+        logs, steps = Logs.of(self.data), Steps.of(self.data)
+        tile_kernels.pull_back(self.parts, logs, steps, q_slopes, state_slopes, moving)
+        return moving.slopes
 
     @property
-    def _parts(self) -> Parts:
+    def parts(self) -> Parts:
         """The models as kernels take them."""
-        data = self.data
+        data, known = self.data, self.data.known_rewards
         return Parts(
             self.arcs,
+            data.arc_pair,
             data.arc_next,
             data.pair_arcs,
             self.arc_totals,
             self.gaps,
             self.rewards,
+            self.visits,
+            self.start_counts,
+            lanes(KINDS),
             data.probs,
+            np.zeros(0) if known is None else known,
+            float(data.pseudo),
             float(data.discount),
             data.unseen,
             float(data.unseen_reward),
         )
-
-    def _later(self, steps: Steps, q_values: Array, state_values: Array) -> Array:
-        """v_t of every time, (horizon + 1, S + 1, lanes); those of the steps, (N, lanes), are filled in."""
-        horizon, n_states, _ = self.data.probs.shape
-        flat, q = several((horizon + 1) * (n_states + 1), len(self.rewards))
-        later = flat.reshape(horizon + 1, n_states + 1, LANES)
-        step_kernels.induce(self._parts, steps, q, later, q_values, state_values)
-        return later
-
-    def _gathered(self, pair_gain: Array, arc_gain: Array, start_slope: Array) -> Array:
-        """What each episode moves by its steps and its start, (n, lanes)."""
-        data = self.data
-        slope, result = data.lanes_of_kinds(), lanes(data.n_trajectories)
-        step_kernels.kind_slopes(
-            data.kind_pair,
-            data.kind_arc,
-            data.kind_reward,
-            data.arc_pair,
-            self.arcs,
-            self.arc_totals,
-            self.rewards,
-            self.visits,
-            pair_gain,
-            arc_gain,
-            slope,
-        )
-        step_kernels.gather(data.offsets, data.kinds, data.starts, slope, start_slope, result)
-        return result
-
-    def _gains(
-        self, occupancy: Array, later: Array, steps: Steps, q_slopes: Array, state_slopes: Array
-    ) -> tuple[Array, Array]:
-        """What one more visit to each pair and to each arc would gain, summed over time (occupancy is overwritten)."""
-        n_pairs = len(self.rewards)
-        pair_gain, arc_gain, sources, following = several(n_pairs, len(self.arcs), n_pairs, len(occupancy))
-        room = sources, occupancy, following
-        step_kernels.gain(self._parts, steps, later, q_slopes, state_slopes, *room, pair_gain, arc_gain)
-        if self.data.known_rewards is not None:
-            pair_gain[:] = 0.0  # a known reward does not move with the counts
-        return pair_gain, arc_gain
 
     def occupancies(self, held_once: BoolArray) -> tuple[float, float, float]:
         """Expected steps of the candidate in the first lane's model: all, on unknown pairs, and on pairs held once.

@@ -15,6 +15,7 @@ from tightrope.base.arrays import pieces, steps_of, times_of
 from tightrope.base.dataset import Array, BoolArray, IntArray
 from tightrope.models.tabular.blocks import LANES, blocks, lanes
 from tightrope.models.tabular.data import TabularData
+from tightrope.models.tabular.parts import Logs, Moving, Steps, Walking
 from tightrope.models.tabular.rollouts import Rollouts
 from tightrope.models.tabular.sorting import stretches
 
@@ -37,8 +38,15 @@ class PreparedTabular:
     def values(self, weights: Array) -> Array:
         """The candidate's value in the model of each row of weights."""
         result = np.empty(len(weights))
+        if self.rollouts is None:
+            from tightrope.models.tabular import tile_kernels  # compiles
+            from tightrope.models.tabular.fit import TabularFit
+
+            model, block, walking = TabularFit.blank(self.data).parts, lanes(self.n_trajectories), Walking.of(self.data)
+            tile_kernels.values(_plain(weights), Logs.of(self.data), model, block, walking, result)
+            return result
         for rows, block in blocks(weights):
-            result[rows] = self._value(self._fit(block))[: rows.stop - rows.start]
+            result[rows] = self.rollouts.value(self._fit(block))[: rows.stop - rows.start]
         return result
 
     def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
@@ -109,9 +117,12 @@ class PreparedTabular:
 
     def influences(self, weights: Array) -> Array:
         """∂value/∂w_i under each row of weights, (rows, n), of the exact value: roll-outs move in jumps."""
-        result = np.empty(weights.shape)
-        for rows, block in blocks(weights):
-            result[rows] = self._fit(block).slopes().T[: rows.stop - rows.start]
+        from tightrope.models.tabular import tile_kernels  # compiles
+        from tightrope.models.tabular.fit import TabularFit
+
+        result, logs, no_steps = np.empty(weights.shape), Logs.of(self.data), Steps.none(self.data)
+        model, block, moving = TabularFit.blank(self.data).parts, lanes(self.n_trajectories), Moving.of(self.data)
+        tile_kernels.influences(_plain(weights), logs, no_steps, model, block, moving, result)
         return result
 
     def simulated_values(self, n_resamples: int, *, seed: int) -> Array:
@@ -174,3 +185,8 @@ class PreparedTabular:
         from tightrope.models.tabular.fit import TabularFit  # compiles
 
         return TabularFit.of(self.data, block)
+
+
+def _plain(weights: Array) -> Array:
+    """Weights as compiled code takes them, whoever made them: it is compiled once for every kind of array."""
+    return np.require(weights, np.float64, ["C", "W"])
