@@ -65,6 +65,28 @@ def test_estimates_on_simulated_logs_average_to_their_truth():
     assert estimates.mean() == pytest.approx(stage.value(world, stage.policy), abs=4 * error)
 
 
+def test_many_episodes_are_rehearsed_with_fewer_and_no_less_than_a_normal_quantile(monkeypatch):
+    """A bias to the safe side, which larger logs do not have, must not bring the bound nearer to the estimate."""
+    monkeypatch.setattr("tightrope.bounds.rehearsal.tabular.MOST_EPISODES", 40)
+    problem = Problem(LOGS, DECLINE.candidate)
+    stage = TabularStage.of(problem, "lower")
+    assert stage.n_rehearsed == 40
+    few = TabularStage.of(Problem(LOGS.take(np.arange(30)), DECLINE.candidate), "lower")
+    assert few.n_rehearsed == 30
+    sizes = []
+    monkeypatch.setattr("tightrope.bounds.rehearsal.kernels.rehearse", lambda *args: sizes.append(args[1]))
+    stage.pivots(stage.worlds[0], 1, 0, "value")
+    assert sizes == [40]
+    monkeypatch.setattr(TabularStage, "pivots", lambda self, world, count, seed, about: np.full(count, -1.0))
+    ask = {"estimator": "wdr", "method": "rehearsed", "confidence": 0.9}
+    estimate, error = stage.wdr("value")
+    far = tightrope.lower_bound(LOGS, DECLINE.candidate, **ask).value
+    assert far == pytest.approx(estimate - 1.2815515655446004 * error)
+    estimate, error = few.wdr("value")
+    near = tightrope.lower_bound(LOGS.take(np.arange(30)), DECLINE.candidate, **ask).value
+    assert near == pytest.approx(estimate + error)
+
+
 def test_bounds_that_err_are_counted_and_shown():
     result = tightrope.evaluate(
         LOGS, DECLINE.candidate, estimators=["wis", "tdr"], methods=["percentile", "betting"], rehearsals=40

@@ -1,11 +1,18 @@
-"""Rehearsal in linear worlds."""
+"""Rehearsal, mostly in linear worlds."""
 
 from tests.mutants.planting import Mutant, Topic
 
 TOPIC = Topic(
-    "Rehearsal in linear worlds",
-    "test_linear_rehearsal",
+    "Rehearsal",
+    "test_linear_rehearsal test_rehearse",
     (
+        Mutant(
+            "a bias that large logs do not have brings their bound nearer",
+            "Rehearsed.bound",
+            "max(worst, NormalDist().inv_cdf(confidence))",
+            "worst",
+            "test_many_episodes_are_rehearsed_with_fewer_and_no_less_than_a_normal_quantile",
+        ),
         Mutant(
             "residuals of ended steps are given to steps that go on",
             "LinearWorld.step",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,8 @@ class Rehearsed(ModelledBound):
 
     The models repeat logged steps in new combinations, so that simulated logs hold the rare episodes that the logs
     themselves have missed; in each of them the candidate's value is known. Standard errors are the jackknife's. The
-    rank of q is ⌈(1 − δ)(M + 1)⌉ of M, so that the level is right on average whatever M is.
+    rank of q is ⌈(1 − δ)(M + 1)⌉ of M, so that the level is right on average whatever M is. Logs of more than 1,000
+    episodes are rehearsed with 1,000, and q is then no less than the normal quantile: more would only bring it there.
 
     Where states are numbers or names, the models are tables and the value in them is exact. Where states are
     quantities, they are linear regressions with residuals resampled from the logs, and the value in them comes from
@@ -67,6 +69,8 @@ class Rehearsed(ModelledBound):
                 return float(np.sort(stage.pivots(worlds[place], count, seed, about))[rank - 1])
 
         worst = max(side_by_side(quantile, range(len(worlds)), self.n_jobs if stage.parallel else 1))
+        if stage.n_rehearsed < problem.dataset.n_trajectories:  # a bias to the safe side shrinks in larger logs
+            worst = max(worst, NormalDist().inv_cdf(confidence))
         value = estimate - worst * error if np.isfinite(worst) and error > 0 else -np.inf
         sign = stage.sign
         return Bound(

@@ -118,10 +118,15 @@ class LinearStage:
             return value - less, float(np.hypot(error, other))
         return value, error
 
+    @property
+    def n_rehearsed(self) -> int:
+        """As many as the logs have."""
+        return self.problem.dataset.n_trajectories
+
     def pivots(self, world: LinearWorld, count: int, seed: int, about: About) -> Array:
         """(WDR − truth)/se on ``count`` simulated logs, the truth so much lower as its Monte Carlo error may be."""
         value, error = self.truth(world, about)
-        truth, n = value - SAFE * error, self.problem.dataset.n_trajectories
+        truth, n = value - SAFE * error, self.n_rehearsed
         rng, pivots = np.random.default_rng([seed, world.number]), np.full(count, np.inf)
         together = max(1, STEPS // (n * self.problem.dataset.horizon))
         for first in range(0, count, together):

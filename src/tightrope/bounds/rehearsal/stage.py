@@ -47,6 +47,11 @@ class Stage(Protocol[World]):
         ...
 
     @property
+    def n_rehearsed(self) -> int:
+        """How many episodes each simulated log has: those of the logs, or fewer where these are many."""
+        ...
+
+    @property
     def cautions(self) -> tuple[Caution, ...]:
         """What to be told about a bound that was calibrated here."""
         ...
