@@ -157,7 +157,9 @@ def by_hand():
     crossed = verdict.verdict([bound(3.0, "lower"), bound(2.0, "upper")], "", threshold=2.5)
     yield crossed.text, "contradict each other: 3 ≤ value ≤ 2"
     near = verdict.verdict([bound(0.1, "lower"), bound(0.9, "upper")], "", threshold=0.45)
-    yield near.change, "and perhaps no number would do) would settle it with a yes"
+    yield near.change, "and perhaps no number would do), would settle it with a yes"
+    at_it = verdict.verdict([bound(0.1, "lower"), bound(0.9, "upper")], "", threshold=bound(0.1, "lower").estimate)
+    yield at_it.change, "More logs, or logs of a policy closer to the candidate, would narrow the bounds."
     one = verdict.verdict([bound(-1.0, "lower")], "", threshold=0.7)
     yield one.text + one.change, "does not settle it and there is no upper bound to believe"
     yield one.change, "More logs, or logs of a policy closer to the candidate, would narrow the bounds."

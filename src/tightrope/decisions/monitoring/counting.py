@@ -25,7 +25,6 @@ def count_batch(
 
     A piece ends where a plan is due. Its models learned from earlier pieces, and so did its tethers and bets.
     """
-    _wager(state, problem)
     data, before = problem.dataset, len(state.tables["lower"])
     n, most, kept, start = data.n_trajectories, capacity(data.horizon), np.arange(before), 0
     values = {
@@ -51,6 +50,7 @@ def count_batch(
         _plan(state, kept)
         if progress is not None:
             progress(start / n)
+    _wager(state, problem)
     state.past = (data if state.past is None else joined(state.past, data)).take(kept)
     state.tables = {side: table[kept] for side, table in state.tables.items()}
     return state
