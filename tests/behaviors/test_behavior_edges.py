@@ -54,9 +54,9 @@ def random_logs(seed):
 
 
 def test_small_random_logs_are_answered_or_refused():
-    """Of 200 small random logs none ends in anything but an answer or an error of ours."""
+    """Of 120 small random logs none ends in anything but an answer or an error of ours."""
     answered = 0
-    for seed in range(200):
+    for seed in range(120):
         data = random_logs(seed)
         for behavior in ("auto", "logistic") if data.discrete_actions else ("auto",):
             try:
@@ -64,7 +64,7 @@ def test_small_random_logs_are_answered_or_refused():
             except TightropeError:
                 continue
             answered += all(np.isfinite(bound.estimate) for bound in result.bounds)
-    assert answered > 200  # most of the 292 are answered: refusing everything would be no mend
+    assert answered > 120  # most are answered, by two ways of estimating: refusing everything would be no mend
 
 
 @pytest.mark.parametrize("continuous", [False, True])

@@ -231,7 +231,7 @@ def test_memory_does_not_grow_with_the_steps(estimator, monkeypatch):
         replicate([estimator(problem)], Multinomial(), n_resamples=4, seed=0, standard_errors=True, n_jobs=1)
         check_model(problem, estimator.model, "low", effective=100.0)
 
-    work(many)  # compiles
+    work(few)  # compiles
     less, more = (peak(lambda data=data: work(data)) for data in (few, many))
     assert more - less < 4 * 420_000
     assert more < 120 * many.n_steps / 2

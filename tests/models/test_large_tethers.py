@@ -121,7 +121,7 @@ def test_memory_does_not_grow_with_the_steps(model, monkeypatch):
             np.random.default_rng(0).permutation(data.n_trajectories), [0, 200, 900, data.n_trajectories], np.ones(3)
         )
 
-    work(many)  # compiles
+    work(few)  # compiles
     less, more = (peak(lambda data=data: work(data)) for data in (few, many))
     per_episode = (more - less) / 4200
     assert per_episode < 8 * 60  # of which a step would be a hundredth: 100 steps at 8 bytes are 800
