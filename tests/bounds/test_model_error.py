@@ -194,6 +194,8 @@ def test_finite_sample_bound_by_hand():
     said = tabular_likelihoods(data, MODEL, training_ids=())
     assert (said.smallest_prob, said.smallest_start_prob) == (0.1, 0.2)
     tight = finite_sample_bias_bound(ratios(data), said, max_ratio=2.0, confidence=0.5, form="tight")
+    with pytest.raises(BoundError, match="must get independent episodes, one a cluster; got 1 clusters, 2 episodes"):
+        finite_sample_bias_bound(ratios(replace(data, clusters=np.zeros(2, int))), said, max_ratio=2.0)
     mean = model_error(ratios(data), said).total
     margin = (-log(0.2) - 2 * 2.0 * log(0.1)) * sqrt(log(2) / 4)
     assert tight.divergence == pytest.approx(mean + margin)

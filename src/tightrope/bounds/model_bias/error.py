@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tightrope.base.checks import ROUNDING, is_number
-from tightrope.base.clusters import Clusters, n_independent
+from tightrope.base.clusters import Clusters, extent, n_independent
 from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError
 from tightrope.base.folder import parts
@@ -169,6 +169,8 @@ def finite_sample_bias_bound(
     data = ratios.dataset
     _check(data, likelihoods, outcome_rewards)
     _check_held_out(data, likelihoods, outcome_rewards)
+    if data.clusters is not None or data.strata is not None:
+        raise BoundError(f"the bias bound must get independent episodes, one a cluster; got {extent(data)}")
     most = _check_declared(ratios, max_ratio, confidence)
     assert data.step_range is not None
     values = np.concatenate(
