@@ -116,11 +116,11 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-# All that the tests need, resolved once. Most of it is never imported; Python compiles what is.
+# All that the tests need, resolved once.
 $(VENV)/.all: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("tightrope needs Python 3.11 or later: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e ".[dev,docs]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,docs]"
 	touch $(VENV)/.installed $(VENV)/.dev $(VENV)/.docs $@
 
 $(VENV)/.dev: $(VENV)/.installed
@@ -133,8 +133,8 @@ $(VENV)/.docs: $(VENV)/.installed
 
 $(D3RLPY)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(D3RLPY)
-	$(D3RLPY)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile torch==2.13.0
-	$(D3RLPY)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile d3rlpy==2.8.1 "pytest>=8" -e .
+	$(D3RLPY)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(D3RLPY)/bin/python -m pip install --quiet --disable-pip-version-check d3rlpy==2.8.1 "pytest>=8" -e .
 	touch $@
 
 clean:
