@@ -12,7 +12,7 @@ from tightrope.base.records import Verdict
 from tightrope.base.rounding import outward
 from tightrope.decisions.comparison import Comparison, Standing
 from tightrope.decisions.plans import Plan
-from tightrope.evaluation.needed import MOST, NORMAL, between, prospect, rounded
+from tightrope.evaluation.needed import MOST, NORMAL, between, many, part, prospect
 from tightrope.evaluation.verdict import more_logs, number
 
 Planned = TypeVar("Planned", bound=Plan)
@@ -124,7 +124,7 @@ def _look(plan: Plan) -> str:
     at_hand = plan.n_trajectories
     fewer = ""
     if at_hand < plan.episodes < MOST:
-        fewer = f", which would take {_many(plan, plan.episodes - at_hand, 'more ')}"
+        fewer = f", which would take {_many(plan, plan.episodes - at_hand, 'more')}"
     return (
         "Decide on the number beforehand, and judge the new ones alone, once. Judging again and again while they "
         "arrive, until the answer is yes, errs more often than it says. So does a second look at these together with "
@@ -137,7 +137,7 @@ def _headline(plan: Plan) -> str:
     if plan.effect is not None:
         more = f" by {plan.effect:.4g}" if plan.about == "gain" else f" than {plan.threshold:.5g} by {plan.effect:.4g}"
         return (
-            f"About {_many(plan, plan.episodes, 'new ')} ({_between(plan)}) would show a candidate that is better"
+            f"About {_many(plan, plan.episodes)} ({_between(plan)}) would show a candidate that is better"
             f"{more}, at a chance of {plan.chance:.0%}"
         )
     if plan.kind == "no":
@@ -146,29 +146,17 @@ def _headline(plan: Plan) -> str:
             f"is estimated at {plan.bound.estimate if plan.bound else math.nan:.4g}, not above {plan.threshold:.5g}"
         )
     return (
-        f"About {_many(plan, plan.episodes, 'new ')} like these ({_between(plan)}) would settle it with a yes, at a "
+        f"About {_many(plan, plan.episodes)} like these ({_between(plan)}) would settle it with a yes, at a "
         f"chance of {plan.chance:.0%}"
     )
 
 
 def _between(plan: Plan) -> str:
-    return between(plan.least, plan.most, lambda episodes: _part(plan, episodes))
+    return between(plan.least, plan.most, lambda episodes: part(episodes, plan.n_trajectories, plan.n_clusters))
 
 
-def _part(plan: Plan, episodes: float) -> str:
-    """So many episodes, or clusters that hold them, as a number."""
-    count = plan.clusters(episodes)
-    return _count(episodes if count is None else count)
-
-
-def _many(plan: Plan, episodes: float, more: str = "") -> str:
-    """The same with what is counted."""
-    words = f"{_part(plan, episodes)} {more}{unit(plan.n_clusters)}"
-    return words if plan.n_clusters is None else f"{words} ({_count(episodes)} episodes)"
-
-
-def _count(episodes: float) -> str:
-    return rounded(episodes) if episodes < MOST else "more than a billion"
+def _many(plan: Plan, episodes: float, kind: str = "new") -> str:
+    return many(episodes, kind, plan.n_trajectories, plan.n_clusters)
 
 
 def _range(plan: Plan) -> str:
@@ -184,7 +172,7 @@ def _range(plan: Plan) -> str:
     better = NORMAL.cdf((bound.estimate - plan.threshold) / bound.standard_error)
     odds = f"Judging by these logs alone, the chance that the candidate is better at all is {better:.0%}."
     if plan.kind == "no":
-        count = _many(plan, plan.episodes, "new ")
+        count = _many(plan, plan.episodes)
         return f"About {count} like these ({_between(plan)}) would settle it with a no. {odds}"
     return (
         f"That is for the candidate as it looks now; the range (80%) is for what else it may be, judging by "
@@ -209,6 +197,6 @@ def _soonest(plan: Plan) -> str:
     )
     return (
         f"Soonest{within}: new logs in which the candidate acts in {best.share:.0%} of the steps, about "
-        f"{_count(best.episodes)} episodes instead of {_count(today.episodes)} new ones like these. An episode of them "
+        f"{part(best.episodes)} episodes instead of {part(today.episodes)} new ones like these. An episode of them "
         f"{price} about {abs(best.loss):.3g} against today's policy, and {limit}."
     )

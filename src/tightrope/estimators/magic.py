@@ -22,13 +22,12 @@ from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import TightropeError
 from tightrope.base.problem import Problem
 from tightrope.estimators.doubly_robust import Fit, _DoublyRobust
-from tightrope.estimators.model_based import ModelStatistic
+from tightrope.estimators.model_based import ModelStatistic, row_blocks
 from tightrope.models import PreparedModel, TracedModel, prepared_model
 
 MOST_LENGTHS = 10  # of returns, besides the model's value
 
 BLOCK_BYTES = 1 << 18  # what q̂ of all steps may take at a time: small enough for the cache
-EIGHT = 8  # rows that tabular models fit side by side
 
 
 @dataclass(frozen=True)
@@ -166,9 +165,7 @@ class Blend:
 
     def _blocks(self, count: int) -> Iterator[slice]:
         """Rows whose values of all steps fit into the cache."""
-        size = max(EIGHT, BLOCK_BYTES // (8 * self.problem.dataset.n_steps) // EIGHT * EIGHT)
-        for first in range(0, count, size):
-            yield slice(first, min(first + size, count))
+        return row_blocks(count, self.problem.dataset.n_steps, BLOCK_BYTES)
 
     def _inputs(self, weights: Array) -> tuple[Array, Array, Array, Array]:
         """Rows of weights, and of each, or once for all: q̂ and v̂ of every step, and ρ_t up to a factor, (n, K)."""

@@ -16,10 +16,10 @@ from tightrope.base.problem import Problem
 from tightrope.estimators.base import Anchor, Estimator
 from tightrope.functional.statistic import row_errors, weight_rows
 from tightrope.models import CountedModel, Evaluated, Model, SmoothModel, prepared_model
+from tightrope.models.tabular.blocks import LANES
 
 ROW_BYTES = 8 << 20  # what one block of whole weight rows may take
 SLOPE_BYTES = 1 << 21  # what the slopes of a few rows may take, so that they stay in a cache
-EIGHT = 8  # rows that tabular models fit side by side
 MOST_FITS = 2000  # episodes up to which leaving one out is done by fitting
 
 
@@ -112,13 +112,18 @@ class ModelStatistic:
         if not isinstance(self.model, SmoothModel):
             return None
         result = np.empty(len(weights))
-        size = max(EIGHT, SLOPE_BYTES // (8 * self.n_trajectories) // EIGHT * EIGHT)
-        for first in range(0, len(weights), size):
-            some = weights[first : first + size]
-            result[first : first + size] = row_errors(some, self.model.influences(some), draws)
+        for rows in row_blocks(len(weights), self.n_trajectories, SLOPE_BYTES):
+            result[rows] = row_errors(weights[rows], self.model.influences(weights[rows]), draws)
         return result
 
     def _blocks(self) -> Iterator[slice]:
         size = max(1, ROW_BYTES // (8 * self.n_trajectories))
         for first in range(0, self.n_trajectories, size):
             yield slice(first, min(first + size, self.n_trajectories))
+
+
+def row_blocks(count: int, width: int, most_bytes: int) -> Iterator[slice]:
+    """So many rows of so many numbers, some at a time: what fits these bytes, in steps that tabular models take."""
+    size = max(LANES, most_bytes // (8 * width) // LANES * LANES)
+    for first in range(0, count, size):
+        yield slice(first, min(first + size, count))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from tightrope.base.clusters import unit
 from tightrope.base.records import Bound
 from tightrope.evaluation.sentences import FEWEST
 
@@ -87,6 +88,18 @@ def between(least: float, most: float, shown: Callable[[float], str]) -> str:
     if most >= MOST:
         return f"at least {shown(least)}, and perhaps no number would do"
     return f"{shown(least)} to {shown(most)}"
+
+
+def part(episodes: float, n: int = 1, clusters: int | None = None) -> str:
+    """So many episodes as a number; where n episodes of clusters were logged, that of the clusters that hold them."""
+    count = episodes if clusters is None else episodes * clusters / n
+    return rounded(count) if count < MOST else "more than a billion"
+
+
+def many(episodes: float, kind: str, n: int, clusters: int | None) -> str:
+    """The same with what is counted: more episodes of the same clusters would not do."""
+    words = f"{part(episodes, n, clusters)} {kind} {unit(clusters)}"
+    return words if clusters is None else f"{words} ({part(episodes)} episodes)"
 
 
 def rounded(count: float) -> str:

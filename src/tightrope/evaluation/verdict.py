@@ -15,7 +15,7 @@ from dataclasses import replace
 from tightrope.base.clusters import counted, growth, unit
 from tightrope.base.records import About, Bound, Verdict
 from tightrope.base.rounding import outward
-from tightrope.evaluation.needed import CHANCE, MOST, between, prospect, rounded
+from tightrope.evaluation.needed import CHANCE, MOST, between, many, part, prospect
 from tightrope.evaluation.sentences import any_number
 
 WAYS = "More logs, or logs of a policy closer to the candidate, would narrow the bounds."
@@ -128,16 +128,13 @@ def more_logs(believed: Sequence[Bound], threshold: float, *, ways: str = WAYS) 
     if view is None:
         return ways
     assert bound is not None
-    need, share = view.needed(), bound.n_independent / view.n
+    need, drawn = view.needed(), (view.n, bound.n_clusters)
     if need.total >= MOST:
         return ways
-    count = f"{rounded(share * need.total)} new {unit(bound.n_clusters)}"
-    if bound.n_clusters is not None:  # more episodes of the same clusters would not do
-        count += f" ({rounded(need.total)} episodes)"
-    ends = between(need.least, need.most, lambda episodes: rounded(share * episodes))
+    ends = between(need.least, need.most, lambda episodes: part(episodes, *drawn))
     return (
-        f"About {count} like these, judged alone ({ends}), would settle it with a {'yes' if above else 'no'} at a "
-        f"chance of {CHANCE:.0%}, if the candidate is as it looks now. {ways}"
+        f"About {many(need.total, 'new', *drawn)} like these, judged alone ({ends}), would settle it with a "
+        f"{'yes' if above else 'no'} at a chance of {CHANCE:.0%}, if the candidate is as it looks now. {ways}"
     )
 
 

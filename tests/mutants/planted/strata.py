@@ -134,9 +134,9 @@ TOPIC = Topic(
         ),
         Mutant(
             "as many clusters as episodes are said to settle it",
-            "more_logs",
-            "bound.n_independent / view.n",
-            "1.0",
+            "part",
+            "episodes * clusters / n",
+            "episodes",
             "test_more_clusters_would_settle_it",
         ),
         Mutant(

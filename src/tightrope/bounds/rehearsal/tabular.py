@@ -22,8 +22,8 @@ from tightrope.models.tabular.following import following_states
 from tightrope.models.tabular.model import numbered, policy_table
 
 MOST_CELLS = 200_000  # states × actions × states
-# Episodes of a simulated log. The pivot of larger logs only lies nearer to the normal one; error rates
-# were measured up to here (docs/coverage.md).
+# Episodes of a simulated log. The pivot of larger logs only lies nearer to the normal one; error rates were measured up
+# to here (docs/coverage.md).
 MOST_EPISODES = 1000
 
 
