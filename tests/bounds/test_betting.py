@@ -12,7 +12,7 @@ from tests import planning_oracle as oracle
 from tightrope.base.problem import Problem
 from tightrope.bounds import Betting
 from tightrope.bounds.exact import betting
-from tightrope.bounds.exact.planning_kernels import log_wealth
+from tightrope.bounds.exact.planning_kernels import evidence, share_of_goal
 from tightrope.domains import small
 from tightrope.estimators import TDR
 from tightrope.functional.values import TrajectoryValues
@@ -64,10 +64,10 @@ def test_wealth_is_just_enough_and_never_overstepped(kind, n):
         bound = lower(values, delta)
         games = [list(zip(*parts, strict=True)) for parts in zip(*betting.games(sample(values), delta, 0), strict=True)]
         if bound == 0:  # below anything worth telling
-            assert values.max() == 0 or oracle.log_wealth(games, 1e-29 * values.max()) < -np.log(delta)
+            assert values.max() == 0 or oracle.evidence(games, 1e-29 * values.max(), delta) < 1
             continue
-        assert oracle.log_wealth(games, bound * (1 - 1e-12)) >= -np.log(delta) - 1e-12
-        assert oracle.log_wealth(games, bound * (1 + 1e-8)) < -np.log(delta)
+        assert oracle.evidence(games, bound * (1 - 1e-9), delta) >= 1
+        assert oracle.evidence(games, bound * (1 + 1e-8), delta) < 1
 
 
 @pytest.mark.parametrize("kind", [kind for kind in DRAWS if kind not in ("zeros", "one of them", "mostly zero")])
@@ -101,11 +101,12 @@ def test_blocks():
 
 
 def expected_wealth(n, p, delta, seed):
-    """The mean, over all samples of n values that are 1 with probability p and else 0, of the wealth against p."""
-    total = 0.0
+    """The mean, over all samples of n values that are 1 with probability p and else 0, of each order's wealth."""
+    total = np.zeros(4)
     for drawn in product([0.0, 1.0], repeat=n):
         chance = np.prod([p if x else 1 - p for x in drawn])
-        total += chance * np.exp(log_wealth(*betting.games(sample(drawn), delta, seed), p)[0])
+        for place, order in enumerate(zip(*betting.games(sample(drawn), delta, seed), strict=True)):
+            total[place] += chance * share_of_goal(*order, p, -np.log(delta)) * 2 / delta
     return total
 
 
@@ -113,7 +114,59 @@ def expected_wealth(n, p, delta, seed):
 @pytest.mark.parametrize(("n", "p"), [(1, 0.3), (2, 0.5), (5, 0.2), (8, 0.4)])
 def test_against_the_true_mean_wealth_is_one_on_average_at_every_seed(n, p, seed):
     """Not only on average over seeds: the one that a user takes is as good as any other."""
-    assert expected_wealth(n, p, 0.05, seed) == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(expected_wealth(n, p, 0.05, seed), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 9, 31, 60, 2003])
+def test_orders_turn_into_one_another(n):
+    """What turns the first into another one turns that back, and the two left into each other."""
+    made = betting.orders(n, np.random.default_rng([5, n]))
+    assert len(made) == (4 if n <= betting.MANY else 2)
+    if n < 100:
+        np.testing.assert_array_equal(made, oracle.orders(n, 5))
+    assert all(sorted(order) == list(range(n)) for order in made)
+    for turn, other in enumerate(made):
+        exchanged = np.empty(n, dtype=np.int64)  # which episode takes whose place
+        exchanged[made[0]] = other
+        for place, order in enumerate(made):
+            np.testing.assert_array_equal(exchanged[order], made[place ^ turn])
+        assert n < 4 or turn == 0 or (other != made[0]).sum() == n - n % 4
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_evidence_of_one_order_two_and_four_is_a_martingale(seed):
+    """Over all samples of eight zeros and ones: given all that an exchange leaves alone, the first order's wealth has
+    the mean of two orders, and theirs the mean of four. Else the largest of the three would err more often than δ.
+    """
+    n, p, delta = 8, 0.4, 0.2
+    found: dict[tuple[float, ...], tuple[float, ...]] = {}
+    for drawn in product([0.0, 1.0], repeat=n):
+        played = betting.games(sample(drawn), delta, seed)
+        found[drawn] = tuple(share_of_goal(*order, p, -np.log(delta)) for order in zip(*played, strict=True))
+    made = betting.orders(n, np.random.default_rng([seed, n]))
+    moved = 0
+    for turn in (1, 2, 3):
+        exchanged = np.empty(n, dtype=np.int64)
+        exchanged[made[0]] = made[turn]
+        for drawn, shares in found.items():
+            others = found[tuple(np.array(drawn)[exchanged])]
+            assert shares == pytest.approx([others[place ^ turn] for place in range(4)], rel=1e-12)
+            moved += shares != others
+    assert moved
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_evidence_falls_in_the_mean(seed):
+    """Also where bets depend on what was won against the same mean, far from any limit."""
+    rng = np.random.default_rng(seed)
+    n, tether = int(rng.integers(2, 40)), float(rng.choice([0.0, 0.3, 4.0]))
+    shape = (4, n)
+    values = rng.exponential(1.0, shape) ** rng.choice([0.5, 1.0, 3.0]) - tether
+    bets, stakes = rng.exponential(rng.choice([0.1, 1.0, 30.0]), shape), rng.choice([0.2, 0.95], shape)
+    means = np.linspace(1e-6, float(values.max()) + tether, 400)
+    found = [evidence(values, bets, stakes, np.full(shape, tether), m, np.log(20)) for m in means]
+    assert all(high >= low - 1e-12 for high, low in pairwise(found))
+    assert found[0] > found[-1]
 
 
 @pytest.mark.parametrize("seed", [0, 7])

@@ -292,10 +292,12 @@ def test_what_the_ratios_say_is_shown_once_with_the_names():
 def test_exact_evidence_is_adjusted_for_the_number_of_candidates(logs):
     """Thirty to one against a threshold is enough for one candidate at 95 %, and not for one of three."""
     sample = TDR().sequential_values(Problem(logs, BONUS.candidate))
-    means = np.linspace(0.5, 2.0, 31)
-    evidence = [Betting().log_evidence(sample, mean, delta=0.05 / 3, seed=0) for mean in means]
-    mean = float(np.interp(-np.log(30), -np.array(evidence), means))
-    assert Betting().log_evidence(sample, mean, delta=0.05 / 3, seed=0) > np.log(20)
+    low, high = 0.5, 2.0
+    for _ in range(40):  # the evidence falls in the mean
+        mean = (low + high) / 2
+        enough = Betting().log_evidence(sample, mean, delta=0.05 / 3, seed=0) > np.log(30)
+        low, high = (mean, high) if enough else (low, mean)
+    assert np.log(20) < Betting().log_evidence(sample, mean := low, delta=0.05 / 3, seed=0) < np.log(60)
     policies = {"good": BONUS.candidate, "lazy": LAZY, "same": BONUS.behavior}
     among = tightrope.compare(logs, policies, baseline=sample.origin + mean, strict=True)
     assert not any(one.better for one in among)

@@ -37,13 +37,13 @@ def ask(cured, harm, **options):
 def test_a_yes_needs_every_demand_and_a_no_needs_one():
     answers = {
         (cured, harm): ask(cured, harm).kind
-        for cured in (">= 0.3", ">= 0.58", ">= 0.9")
+        for cured in (">= 0.3", ">= 0.62", ">= 0.9")
         for harm in ("<= 0.5", "<= 0.15", "<= 0.01")
     }
     assert answers[">= 0.3", "<= 0.5"] == "yes"
     assert {answers[pair] for pair in answers if ">= 0.9" in pair or "<= 0.01" in pair} == {"no"}
     assert answers[">= 0.3", "<= 0.15"] == "cannot tell"
-    assert answers[">= 0.58", "<= 0.5"] == "cannot tell"
+    assert answers[">= 0.62", "<= 0.5"] == "cannot tell"
 
 
 def test_every_bound_of_a_yes_has_the_full_level_and_every_bound_of_a_no_its_part():
@@ -101,7 +101,7 @@ def test_bounds_that_contradict_each_other_settle_nothing():
 
 
 def test_the_record_goes_through_json_and_says_what_is_open():
-    result = ask(">= 0.58", "<= 0.5")
+    result = ask(">= 0.62", "<= 0.5")
     assert Constrained.from_json(result.to_json()) == result
     assert result.headline == "Cannot tell: open is cured, at confidence 0.95"
 
@@ -162,7 +162,7 @@ def test_logs_that_say_nothing_are_no_open_question(tmp_path):
     tightrope.write(few, tmp_path / "logs.parquet")
     command = ["constrain", str(tmp_path / "logs.parquet"), "--demand", "reward>=0.3"]
     assert CliRunner().invoke(app, command).exit_code == 3
-    assert ask(">= 0.58", "<= 0.9").silent == ()
+    assert ask(">= 0.62", "<= 0.9").silent == ()
 
 
 def test_a_range_that_is_none_is_refused(tmp_path):

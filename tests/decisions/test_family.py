@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
 from tightrope import BoundError
 from tightrope.bounds.replicates.percentile import Percentile
-from tightrope.decisions.family import band, closed, surely_above
+from tightrope.decisions.family import band, surely_above, surely_refuted
 from tightrope.functional.engines import Replicates
 
 
@@ -74,24 +72,6 @@ def test_steps_down_settle_what_the_band_settles_and_more():
     assert surely_above(values, 0.05).tolist() == [True, True]  # 1.8 > 1.645
 
 
-def slow_closed(evidence):
-    """The smallest mean over all sets that hold the hypothesis."""
-    count = len(evidence)
-    sets = [s for size in range(1, count + 1) for s in itertools.combinations(range(count), size)]
-    return [min(np.mean([evidence[j] for j in s]) for s in sets if i in s) for i in range(count)]
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_evidence_is_adjusted_by_the_worst_set(seed):
-    rng = np.random.default_rng(seed)
-    evidence = np.exp(rng.normal(0, 3, rng.integers(1, 7)))
-    np.testing.assert_allclose(np.exp(closed(np.log(evidence))), slow_closed(evidence), rtol=1e-12)
-
-
-def test_no_evidence_and_certainty_are_numbers_like_others():
-    assert closed(np.array([-np.inf, np.inf, 0.0])).tolist() == [-np.inf, np.inf, pytest.approx(np.log(0.5))]
-
-
 def holm(pvalues, delta):
     order, rejected = np.argsort(pvalues), np.zeros(len(pvalues), dtype=bool)
     for place, index in enumerate(order):
@@ -101,13 +81,22 @@ def holm(pvalues, delta):
     return rejected
 
 
-def test_holm_rejects_no_more():
+def test_evidence_is_adjusted_in_steps():
+    """What the strongest leaves is shared by the others, however they come."""
+    needed = np.log(np.array([3, 2, 1]) / 0.05)
+    assert surely_refuted(needed[[1, 2, 0]] + 1e-9, 0.05).tolist() == [True, True, True]
+    assert surely_refuted(needed - [0, 1e-9, 0], 0.05).tolist() == [True, False, False]
+    assert surely_refuted(needed - 1e-9, 0.05).tolist() == [False, False, False]
     rng = np.random.default_rng(3)
-    more = 0
+    some = 0
     for _ in range(300):
         evidence = rng.normal(2.5, 3, 5)
-        ours = closed(evidence) >= np.log(20)
-        theirs = holm(np.exp(-evidence), 0.05)
-        assert (ours | ~theirs).all()
-        more += (ours & ~theirs).any()
-    assert more
+        ours = surely_refuted(evidence, 0.05)
+        assert ours.tolist() == holm(np.exp(-evidence), 0.05).tolist()
+        assert (ours | (evidence < np.log(5 / 0.05))).all(), "what each at its share rejects"
+        some += (ours & (evidence < np.log(5 / 0.05))).any()
+    assert some
+
+
+def test_no_evidence_and_certainty_are_numbers_like_others():
+    assert surely_refuted(np.array([-np.inf, np.inf, 0.0]), 0.05).tolist() == [False, True, False]

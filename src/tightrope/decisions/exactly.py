@@ -1,15 +1,15 @@
-"""Exact bounds on all candidates: the error rate is shared out, and e-values say which are better.
+"""Exact bounds on all candidates: the error rate is shared out, and evidence says which are better.
 
 Each of k bounds gets δ/k, so all of them hold together with probability 1 − δ at every number of episodes (Bonferroni),
 however they depend on each other; the bound of whichever is chosen is one of them. "Better than the baseline" is
-decided by the wealth of each bound's own game against a gain of zero, an e-value, by closed testing (``closed``): that
+decided by the wealth of each bound's own game against a gain of zero, in Holm's steps (``surely_refuted``): that
 settles whatever the bounds settle, and more.
 
 Where episodes come in clusters, the value of a cluster is the mean of its episodes' values, whatever its size: of X for
 a candidate, of X − return for a gain, of X + Y for the difference of two (``DifferenceValues``). Each lies above the
 same floor or tether as its episodes' values do, and clusters are independent; what the models, tethers and bets of a
 cluster rest on are earlier clusters, never episodes of its own. So each cluster's value has, given the earlier ones,
-the mean that is bounded, and every bound and e-value above holds with clusters in the place of episodes.
+the mean that is bounded, and every bound and p-value above holds with clusters in the place of episodes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tightrope.base.records import About, Bound
 from tightrope.bounds.exact.betting import Betting
 from tightrope.decisions.contenders import Baseline, Contender
 from tightrope.decisions.differences import DifferenceValues
-from tightrope.decisions.family import closed
+from tightrope.decisions.family import surely_refuted
 from tightrope.decisions.findings import Findings, Pair, gain_range
 from tightrope.estimators import Anchor, Estimator
 from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
@@ -66,7 +66,7 @@ def exact(contenders: Sequence[Contender], baseline: Baseline, settings: Setting
     return Findings(
         values=values,
         gains=gains,
-        better=[bool(one) for one in closed(evidence) >= math.log(1 / delta)],
+        better=[bool(one) for one in surely_refuted(evidence, delta)],
         tops=[_top(baseline, one, zero, delta, settings) for one in contenders],
         differences=_differences(contenders, lows, values, delta, settings),
         how=HOW,
@@ -130,7 +130,7 @@ def _bound(
 
 
 def _evidence(sample: Sample, zero: float, delta: float, settings: Settings) -> float:
-    """The logarithm of an e-value against a value, or a gain, of at most ``zero``."""
+    """Minus the logarithm of a p-value of a value, or a gain, of at most ``zero``."""
     mean = zero - sample.values.origin
     if mean < 0:  # what is declared leaves no doubt
         return math.inf

@@ -43,24 +43,18 @@ def surely_above(replicates: Array, delta: float) -> BoolArray:
     return settled
 
 
-def closed(log_evidence: Array) -> Array:
-    """Logarithms of e-values adjusted for their number, (k,): those of at least log(1/δ) may be rejected together.
+def surely_refuted(log_evidence: Array, delta: float) -> BoolArray:
+    """Which of k hypotheses may be rejected together at level delta, by minus the logarithms of their p-values, (k,).
 
-    The mean of e-values is one, however they depend on each other. A hypothesis is rejected if the mean over every set
-    that holds it reaches 1/δ (closed testing); the worst sets are itself and the smallest others. Holm's procedure on
-    the p-values 1/e rejects no more than this. Vovk and Wang (2021), "E-values: calibration, combination and
-    applications".
+    The strongest needs log(k/δ), the next log((k − 1)/δ), and so on until one falls short (Holm 1979): whatever each at
+    δ/k rejects, and more, however they depend on each other.
     """
-    order = np.argsort(log_evidence, kind="stable")
-    rising = log_evidence[order]
-    sums = np.logaddexp.accumulate(rising)  # of the smallest 1, 2, …
-    adjusted = np.empty_like(rising)
-    for place, own in enumerate(rising):
-        others = np.append(-np.inf, sums[:place])  # of the smallest 0, 1, …, all below itself
-        adjusted[place] = (np.logaddexp(own, others) - np.log1p(np.arange(place + 1))).min()
-    result = np.empty_like(rising)
-    result[order] = adjusted
-    return result
+    order = np.argsort(-log_evidence, kind="stable")
+    needed = np.log(np.arange(len(order), 0, -1) / delta)
+    enough = log_evidence[order] >= needed
+    rejected: BoolArray = np.zeros(len(order), dtype=bool)
+    rejected[order[: len(order) if enough.all() else int(np.argmin(enough))]] = True
+    return rejected
 
 
 def _lowest_first(replicates: Array) -> Array:

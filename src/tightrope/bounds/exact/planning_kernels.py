@@ -11,6 +11,8 @@ from tightrope.base.compiled import compiled
 
 CLOSE = 1e-10  # how close Newton's steps come
 LEAST = 1e-30  # of the largest value: a bound below it is 0
+GOAL = 2.0  # times 1/δ: where one order stops, so that half of the orders are enough
+LOST = 1e-300  # of the goal: nothing is left to bet
 
 
 @compiled
@@ -85,48 +87,51 @@ def plans(columns: Any, tethers: Any, target: Any, pseudo: Any, stake: Any) -> A
 
 
 @compiled
-def log_wealth(values: Any, bets: Any, stakes: Any, tethers: Any, m: Any) -> Any:
-    """log of the wealth averaged over orders against a mean of m, and minus its derivative by m."""
-    orders, n = values.shape
-    logs, falls = np.zeros(orders), np.zeros(orders)
-    for o in range(orders):
-        for i in range(n):
-            reach = m + tethers[o, i]
-            if bets[o, i] * reach <= stakes[o, i]:
-                factor = 1.0 + bets[o, i] * (values[o, i] - m)
-                fall = bets[o, i]
-            else:
-                factor = 1.0 + stakes[o, i] * (values[o, i] - m) / reach
-                fall = stakes[o, i] * (values[o, i] + tethers[o, i]) / (reach * reach)
-            factor = max(factor, 1e-300)  # rounding alone could go below
-            logs[o] += math.log(factor)
-            falls[o] += fall / factor
-    top = logs.max()
-    shares = np.exp(logs - top)
-    return top + math.log(shares.sum() / orders), (shares * falls).sum() / shares.sum()
+def share_of_goal(values: Any, bets: Any, stakes: Any, tethers: Any, m: Any, target: Any) -> Any:
+    """The wealth of one order against a mean of m, as a share of ``GOAL`` · exp(target), where it stops.
+
+    A planned bet is meant for a growth by ``target`` over all n values. It is multiplied by the root of what is still
+    missing, log(1/share) a value left, over what was planned, target/n: who is behind bets more, who is nearly there
+    less. No bet risks more than its stake of what it could lose.
+    """
+    n = len(values)
+    share = math.exp(-target) / GOAL
+    for i in range(n):
+        if share >= 1.0 or share < LOST:
+            break
+        bet = bets[i] * math.sqrt(-math.log(share) / target * (n / (n - i)))
+        bet = min(bet, stakes[i] / (m + tethers[i]))
+        share *= max(0.0, 1.0 + bet * (values[i] - m))  # rounding alone could go below
+    return share
+
+
+@compiled
+def evidence(values: Any, bets: Any, stakes: Any, tethers: Any, m: Any, target: Any) -> Any:
+    """The wealth against a mean of m in multiples of exp(target): the largest of its averages over the first 1, 2, 4, …
+    orders, of which none counts for more than ``GOAL``.
+    """
+    total, most = 0.0, 0.0
+    for o in range(len(values)):
+        total += min(1.0, share_of_goal(values[o], bets[o], stakes[o], tethers[o], m, target))
+        if o & (o + 1) == 0:
+            most = max(most, total / (o + 1))
+    return GOAL * most
 
 
 @compiled
 def largest_mean(values: Any, bets: Any, stakes: Any, tethers: Any, target: Any) -> Any:
-    """The largest m in (0, 1) whose wealth is at least exp(target), from below, for values of at most 1; 0 if there is
-    none above ``LEAST``.
+    """The largest m in (0, 1) against which the evidence is at least 1, from below, for values of at most 1; 0 if there
+    is none above ``LEAST``. The evidence falls in m.
     """
-    low, high, m = 0.0, 1.0, 0.25
-    nudge = CLOSE
-    for _ in range(200):
-        wealth, fall = log_wealth(values, bets, stakes, tethers, m)
-        if wealth >= target:
+    low, high = 0.25, 1.0
+    while evidence(values, bets, stakes, tethers, low, target) < 1.0:
+        high, low = low, 0.1 * low
+        if high <= LEAST:
+            return 0.0
+    while high - low > CLOSE * low:
+        m = 0.5 * (low + high)
+        if evidence(values, bets, stakes, tethers, m, target) >= 1.0:
             low = m
         else:
             high = m
-        step = m + (wealth - target) / fall if fall > 0.0 else low
-        if step <= low or step >= high:
-            step = 0.5 * (low + high) if low > 0.0 else 0.1 * high
-        if abs(step - m) <= CLOSE * m:
-            if wealth >= target:
-                break
-            step, nudge = m * (1.0 - nudge), 2.0 * nudge  # Newton's steps came from above: the bound must lie below
-        if high <= LEAST:
-            break
-        m = step
     return low

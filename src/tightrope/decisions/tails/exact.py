@@ -25,7 +25,7 @@ import numpy as np
 
 from tightrope.base.dataset import Array, BoolArray
 from tightrope.base.errors import BoundError
-from tightrope.bounds.exact.betting import MANY, MOST_PAST, MOST_STAKE, ORDERS, PSEUDO, Betting, block_edges
+from tightrope.bounds.exact.betting import MOST_PAST, MOST_STAKE, PSEUDO, Betting, block_edges, orders
 from tightrope.bounds.exact.betting_mixture import BettingMixture
 from tightrope.decisions.tails.outcomes import Outcomes
 from tightrope.functional.values import TrajectoryValues
@@ -140,9 +140,7 @@ def tail_mean_lower(outcomes: Outcomes, share: float, delta: float, seed: int) -
 
     n = len(outcomes)
     rng = np.random.default_rng([seed, n, 2])
-    played = [
-        _play(outcomes.take(rng.permutation(n)), share, delta) for _ in range(ORDERS if n <= MANY else ORDERS // 2)
-    ]
+    played = [_play(outcomes.take(order), share, delta) for order in orders(n, rng)]
     values, bets, tethers = (np.stack(parts) for parts in zip(*played, strict=True))
     top = float(values.max())
     if top <= 0:
