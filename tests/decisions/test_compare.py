@@ -297,7 +297,8 @@ def test_exact_evidence_is_adjusted_for_the_number_of_candidates(logs):
         mean = (low + high) / 2
         enough = Betting().log_evidence(sample, mean, delta=0.05 / 3, seed=0) > np.log(30)
         low, high = (mean, high) if enough else (low, mean)
-    assert np.log(20) < Betting().log_evidence(sample, mean := low, delta=0.05 / 3, seed=0) < np.log(60)
+    mean = low
+    assert np.log(20) < Betting().log_evidence(sample, mean, delta=0.05 / 3, seed=0) < np.log(60)
     policies = {"good": BONUS.candidate, "lazy": LAZY, "same": BONUS.behavior}
     among = tightrope.compare(logs, policies, baseline=sample.origin + mean, strict=True)
     assert not any(one.better for one in among)
