@@ -21,11 +21,18 @@ TOPIC = Topic(
             "test_undefined_replicates_count_as_the_lowest",
         ),
         Mutant(
-            "e-values of a set are added up instead of averaged",
-            "closed",
-            "np.logaddexp(own, others) - np.log1p(np.arange(place + 1))",
-            "np.logaddexp(own, others)",
-            "test_evidence_is_adjusted_by_the_worst_set",
+            "every candidate needs as much evidence as one alone",
+            "surely_refuted",
+            "np.arange(len(order), 0, -1) / delta",
+            "np.ones(len(order)) / delta",
+            "test_evidence_is_adjusted_in_steps",
+        ),
+        Mutant(
+            "steps go on after one that falls short",
+            "surely_refuted",
+            "order[: len(order) if enough.all() else int(np.argmin(enough))]",
+            "order[enough]",
+            "test_evidence_is_adjusted_in_steps",
         ),
         Mutant(
             "an exact bound of a family has the whole error rate",
