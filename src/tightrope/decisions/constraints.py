@@ -89,7 +89,7 @@ class Constrained(Record):
     >>> result = tightrope.constrained({"cured": (logs, ">= 0.4")}, clinic.candidate, strict=True)
     >>> print(result)
     Yes: all demands are met, with confidence 0.95 (exact)
-    - cured >= 0.4: yes (value ≥ 0.516 (exact))
+    - cured >= 0.4: yes (value ≥ 0.5379 (exact))
     """
 
     kind: Answer  # "yes": all are met; "no": one is not; else "cannot tell"

@@ -82,7 +82,7 @@ def distribution(
     >>> logs = walker.logs(200, rng=np.random.default_rng(0))
     >>> shape = tightrope.distribution(logs, walker.candidate, levels=[-20], shares=[0.1], points=0, strict=True)
     >>> print(shape.below(-20))
-    below -20: 0.1381 (from 0.0617 to 0.318)
+    below -20: 0.1381 (from 0.06845 to 0.289)
     """
     settings = Settings(confidence=confidence, n_resamples=n_resamples, seed=seed)
     _check_asked(levels, quantiles, shares, points)

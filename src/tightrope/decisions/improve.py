@@ -76,7 +76,7 @@ def improve(
     >>> clinic = small("clinic")
     >>> result = tightrope.improve(clinic.logs(1000, rng=np.random.default_rng(0)), strict=True)
     >>> print(result.bound)
-    gain ≥ 0.00275446 with confidence 0.95 (exact; TDR, betting; estimate 0.014537)
+    gain ≥ 0.00426684 with confidence 0.95 (exact; TDR, betting; estimate 0.014537)
     """
     settings = Settings(confidence=confidence, n_resamples=n_resamples, seed=seed, progress=progress)
     _check(dataset, baseline)

@@ -76,10 +76,10 @@ class Betting(ExactBound):
         if scale <= 0:
             return 0.0
         with np.errstate(over="ignore"):
-            found = kernels.evidence(
+            wealth = kernels.evidence(
                 values / scale, bets * scale, stakes, tethers / scale, mean / scale, float(np.log(1 / delta))
             )
-            return float(np.log(found / delta)) if found > 0 else -np.inf
+            return float(np.log(wealth / delta)) if wealth > 0 else -np.inf
 
 
 def games(sample: SequentialValues, delta: float, seed: int) -> tuple[Array, Array, Array, Array]:
@@ -100,12 +100,12 @@ def orders(n: int, rng: np.random.Generator) -> list[IntArray]:
     """
     first, places = rng.permutation(n), rng.permutation(n)
     groups = places[: n - n % 4].reshape(-1, 4)
-    found = []
+    shuffles = []
     for turn in range(ORDERS if n <= MANY else ORDERS // 2):
         order = first.copy()
         order[groups] = first[groups[:, np.arange(4) ^ turn]]
-        found.append(order)
-    return found
+        shuffles.append(order)
+    return shuffles
 
 
 def block_edges(n: int) -> list[int]:
