@@ -53,6 +53,7 @@ class Rule:
 # Independent episodes, or clusters, below which only exact bounds answer: k of them all lie on one side of the truth in
 # 2 of 2^k logs, and then every resample does (measured: 27 % of yeses are wrong with two sites, 14 % with three).
 FEWEST_RESAMPLED = 10
+ALIKE = 1e-9  # of log ρ: rounding
 OF_VALUE = ("vacuous", "impossible-estimate")  # warnings about a bound's own number
 TETHERED = Part("tdr", "percentile")
 # Nothing takes the skewness out of values that no model explains, and a longer tether lets more of it in: on the
@@ -69,7 +70,8 @@ def rules(problem: Problem, overlap: Overlap, side: Side, about: About = "value"
     data = problem.dataset
     low, high = data.value_range or (-np.inf, np.inf)
     declared = np.isfinite(low if side == "lower" else high)
-    if strict or n_independent(data) < FEWEST_RESAMPLED:
+    tell = _telling(problem, overlap, about) if n_independent(data) >= FEWEST_RESAMPLED and not strict else 0
+    if tell < FEWEST_RESAMPLED:
         exact = [Rule((Part("tdr", "betting"),)), Rule((Part("is", "betting"),)), Rule((Part("pdis", "betting"),))]
         return exact if data.return_range is not None or data.reward_range is None else [exact[0], *exact[:0:-1]]
     model = has_tabular(problem)
@@ -86,9 +88,22 @@ def rules(problem: Problem, overlap: Overlap, side: Side, about: About = "value"
     if not declared:
         end = "lowest" if side == "lower" else "highest"
         return [replace(rule, why=f"the {end} possible reward is not declared (reward_range)") for rule in weak]
-    if n_independent(data) < FEWEST:
+    if tell < FEWEST:
         return [Rule((OF_FEW[about],)), *weak]
     return [Rule(TOGETHER), Rule((TETHERED,)), *weak] if sees_states(problem) else [Rule((WITHOUT_MODEL,)), *weak]
+
+
+def _telling(problem: Problem, overlap: Overlap, about: About) -> int:
+    """Independent episodes, or clusters, that tell something: of a gain, those in which the two policies differ.
+
+    Where they act alike the gain is nothing, and all that is left of it is the noise of a model. Twenty groups with
+    five treatments, and a candidate that changes none of the tested: 7 % of yeses were wrong.
+    """
+    data = problem.dataset
+    if about == "value" or problem.behavior is not None or coded(overlap.warnings, "no-overlap"):
+        return n_independent(data)
+    differ = np.concatenate([np.abs(problem.ratios.log(*part)).max(axis=1) > ALIKE for part in data.chunks()])
+    return int(differ.sum()) if data.clusters is None else len(np.unique(data.clusters[differ]))
 
 
 def sees_states(problem: Problem) -> bool:
