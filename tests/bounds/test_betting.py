@@ -12,7 +12,7 @@ from tests import planning_oracle as oracle
 from tightrope.base.problem import Problem
 from tightrope.bounds import Betting
 from tightrope.bounds.exact import betting
-from tightrope.bounds.exact.planning_kernels import evidence, share_of_goal
+from tightrope.bounds.exact.planning_kernels import evidence, plan, share_of_goal
 from tightrope.domains import small
 from tightrope.estimators import TDR
 from tightrope.functional.values import TrajectoryValues
@@ -87,6 +87,15 @@ def test_it_scales(kind, factor):
     if np.frexp(factor)[0] == 0.5:  # a power of two changes no digit
         assert scaled == factor * plain
     assert scaled == pytest.approx(factor * plain, rel=1e-7)
+
+
+@pytest.mark.parametrize("n", [1, 2, 29, 60])
+def test_values_at_the_lowest_possible_are_no_plan(n):
+    """Their mean may lie above it by a rounding, and a bet of what is left would be without a limit."""
+    for tether in (6.985790101851254, 0.1, 1 / 3, 1e-300, 1e300):
+        low, bet = plan(np.full(n, -tether), 0.05, tether, np.log(20) / n, 0.95)
+        assert low == pytest.approx(-tether, rel=1e-9)
+        assert 0 <= bet < np.inf
 
 
 def test_blocks():

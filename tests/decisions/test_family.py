@@ -98,5 +98,13 @@ def test_evidence_is_adjusted_in_steps():
     assert some
 
 
+@pytest.mark.parametrize(("count", "delta"), [(7, 0.05), (11, 0.05), (11, 0.1), (22, 0.1), (23, 0.01), (40, 0.1)])
+def test_evidence_that_is_just_enough_is_enough(count, delta):
+    """As a bound at δ/k has it where half of its orders reach the goal."""
+    evidence = np.full(count, -np.inf)
+    evidence[3] = np.log(1.0 / (delta / count))
+    assert surely_refuted(evidence, delta).nonzero()[0].tolist() == [3]
+
+
 def test_no_evidence_and_certainty_are_numbers_like_others():
     assert surely_refuted(np.array([-np.inf, np.inf, 0.0]), 0.05).tolist() == [False, True, False]

@@ -14,7 +14,7 @@ from tightrope.base.clusters import Clusters, n_independent
 from tightrope.base.problem import Problem
 from tightrope.domains import small
 from tightrope.estimators import ESTIMATORS, TDR, estimator
-from tightrope.estimators.clustered import by_cluster, sequence_by_cluster
+from tightrope.estimators.clustered import ClusteredValues, by_cluster
 from tightrope.estimators.gain import gain
 from tightrope.functional.strata import Stratified, within_strata
 
@@ -85,7 +85,7 @@ def test_a_cluster_counts_once_by_hand():
 def test_values_of_clusters_are_told_by_earlier_blocks_of_whole_clusters():
     problem, clusters = Problem(CLUSTERED, WALKER.candidate), Clusters.of(CLUSTERED)
     game = TDR("tabular").sequential_values(problem)
-    whole = sequence_by_cluster(game, clusters)
+    whole = ClusteredValues(game, clusters)
     order, edges, tethers = (
         np.random.default_rng(4).permutation(clusters.n),
         [0, 5, 12, clusters.n],
@@ -190,3 +190,45 @@ def test_evaluate_goes_by_clusters():
     )
     with pytest.raises(BoundError, match="rehearsals must be 0"):
         tightrope.evaluate(many, WALKER.candidate, n_resamples=300, rehearsals=5, estimators="is", methods="percentile")
+
+
+PAIRS = [("is", "betting"), ("is", "cut"), ("tdr", "betting")]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "method", "cluster"),
+    [("tdr", "anderson", None), *((*pair, cluster) for pair in PAIRS for cluster in (None, "patient"))],
+)
+def test_names_have_no_say_in_exact_bounds(estimator, method, cluster):
+    """Episodes, and patients, whose names rise with what they earn: a fixed seed must not know which are best."""
+    rng, n = np.random.default_rng(8), 60
+    patient = np.repeat(np.arange(n // 2), 2)
+    reward = (rng.random(n) < 0.4 + 0.4 * rng.random(n // 2)[patient]).astype(float)
+    earned = np.bincount(patient, reward)
+    columns = {
+        "reward": reward,
+        "t": np.zeros(n, dtype=int),
+        "state": rng.integers(0, 2, n),
+        "action": rng.integers(0, 2, n),
+    }
+    policy, behavior = (
+        tightrope.TabularPolicy([[0.3, 0.7], [0.6, 0.4]]),
+        tightrope.TabularPolicy([[0.5, 0.5], [0.5, 0.5]]),
+    )
+    bounds = []
+    for names, whose in ((np.arange(n), np.arange(n // 2)), (_ranks(reward), _ranks(earned))):
+        logs = tightrope.read(
+            columns | {"episode": names, "patient": whose[patient]},
+            behavior=behavior,
+            reward_range=(0.0, 1.0),
+            horizon=1,
+            cluster=cluster,
+        )
+        bounds.append(tightrope.lower_bound(logs, policy, estimator=estimator, method=method, max_ratio=2.0).value)
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-12)
+
+
+def _ranks(values):
+    result = np.empty(len(values), dtype=np.int64)
+    result[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return result

@@ -7,7 +7,7 @@ settles whatever the bounds settle, and more.
 
 Where episodes come in clusters, the value of a cluster is the mean of its episodes' values, whatever its size: of X for
 a candidate, of X − return for a gain, of X + Y for the difference of two (``DifferenceValues``). Each lies above the
-same floor or tether as its episodes' values do, and clusters are independent; what the models, tethers and bets of a
+same floor or tether as its episodes' values do, and clusters are drawn alike, each for itself; what the models, tethers and bets of a
 cluster rest on are earlier clusters, never episodes of its own. So each cluster's value has, given the earlier ones,
 the mean that is bounded, and every bound and p-value above holds with clusters in the place of episodes.
 """
@@ -33,7 +33,7 @@ from tightrope.decisions.family import surely_refuted
 from tightrope.decisions.findings import Findings, Pair, gain_range
 from tightrope.estimators import Anchor, Estimator
 from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
-from tightrope.estimators.clustered import sequence_by_cluster, values_by_cluster
+from tightrope.estimators.clustered import independent_values, learned_values
 from tightrope.estimators.gain import gain
 from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.work import check_exact
@@ -78,9 +78,9 @@ def _values(anchor: Anchor, problem: Problem, estimator: Estimator) -> Sequentia
     anchored = estimator.anchored(anchor)
     check_exact(problem, anchored, BET)
     if isinstance(anchored, SequentialEstimator):
-        return sequence_by_cluster(anchored.sequential_values(problem), problem.clusters)
+        return learned_values(problem, anchored)
     assert isinstance(anchored, IndependentEstimator)
-    return values_by_cluster(anchored.trajectory_values(problem, max_ratio=None), problem.clusters)
+    return independent_values(problem, anchored)
 
 
 def _low(one: Contender) -> Sample:

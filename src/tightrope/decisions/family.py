@@ -11,6 +11,8 @@ import numpy as np
 from tightrope.base.dataset import Array, BoolArray
 from tightrope.base.errors import BoundError
 
+ROUNDING = 1e-12  # of a logarithm: evidence that is just enough is enough
+
 
 def band(replicates: Array, delta: float) -> Array:
     """Lower bounds of all columns that hold together at level 1 − delta: (B, k) replicates to (k,).
@@ -51,7 +53,7 @@ def surely_refuted(log_evidence: Array, delta: float) -> BoolArray:
     """
     order = np.argsort(-log_evidence, kind="stable")
     needed = np.log(np.arange(len(order), 0, -1) / delta)
-    enough = log_evidence[order] >= needed
+    enough = log_evidence[order] >= needed * (1 - ROUNDING)
     rejected: BoolArray = np.zeros(len(order), dtype=bool)
     rejected[order[: len(order) if enough.all() else int(np.argmin(enough))]] = True
     return rejected

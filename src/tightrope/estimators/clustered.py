@@ -14,9 +14,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from tightrope.base.clusters import Clusters
+from tightrope.base.clusters import Clusters, by_arrival
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import BoundError
+from tightrope.base.problem import Problem
+from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
 from tightrope.estimators.gain import GainStatistic
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.functional.statistic import FittedStatistic, SumStatistic
@@ -76,25 +78,71 @@ class SmoothClusteredModel(ClusteredModel):
         return np.ascontiguousarray(self.clusters.means(slopes.T).T)
 
 
-def values_by_cluster(sample: TrajectoryValues, clusters: Clusters | None) -> TrajectoryValues:
-    """The mean value of each cluster: they are independent, ≥ 0, and have the same ceiling."""
-    if clusters is None:
-        return sample
-    clusters.check_alike()
-    if sample.episodes is not None:
+def independent_values(
+    problem: Problem, estimator: IndependentEstimator, *, max_ratio: float | None = None
+) -> TrajectoryValues:
+    """The values that an exact bound takes, of episodes or clusters in the order in which they came."""
+    clusters, came = problem.clusters, by_arrival(problem.dataset, problem.clusters)
+    if clusters is not None:
+        clusters.check_alike()
+    sample = estimator.trajectory_values(problem, max_ratio=max_ratio)
+    if sample.episodes is None:
+        return replace(sample, values=(sample.values if clusters is None else clusters.means(sample.values))[came])
+    if clusters is not None:
         raise BoundError(
             "with clusters tdr has no values of its own for this method; use betting with tdr, or is and pdis with any "
             "exact method"
         )
-    return replace(sample, values=clusters.means(sample.values))
+    return sample
 
 
-def sequence_by_cluster(sample: SequentialValues, clusters: Clusters | None) -> SequentialValues:
-    """Values that are learned on the way, one for each cluster."""
-    if clusters is None:
-        return sample
-    clusters.check_alike()
-    return ClusteredValues(sample, clusters)
+def learned_values(problem: Problem, estimator: SequentialEstimator) -> SequentialValues:
+    """The same of values that are learned on the way."""
+    clusters, learned = problem.clusters, estimator.sequential_values(problem)
+    if clusters is not None:
+        clusters.check_alike()
+        learned = ClusteredValues(learned, clusters)
+    return ArrivedValues(learned, by_arrival(problem.dataset, clusters))
+
+
+@dataclass(frozen=True, eq=False)
+class ArrivedValues:
+    """Values whose places are those in which their episodes came: ``SequentialValues``.
+
+    Episodes are held by their names, and names may rise with what episodes earn. A fixed order of places then is no
+    shuffle of values that are alike in law.
+    """
+
+    of: SequentialValues
+    came: IntArray
+
+    @property
+    def origin(self) -> float:
+        """As the values have it."""
+        return self.of.origin
+
+    @property
+    def sign(self) -> float:
+        """As the values have it."""
+        return self.of.sign
+
+    @property
+    def values(self) -> Array:
+        """For the estimate and its standard error."""
+        return self.of.values
+
+    @property
+    def estimate(self) -> float:
+        """As the values have it."""
+        return self.of.estimate
+
+    def unit(self, past: IntArray) -> float:
+        """From those that came at these places."""
+        return self.of.unit(self.came[past])
+
+    def along(self, order: IntArray, edges: Sequence[int], tethers: Array) -> Array:
+        """X of those that came at these places."""
+        return self.of.along(self.came[order], edges, tethers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tightrope.base.clusters import Clusters, fold_of
+from tightrope.base.clusters import Clusters, by_arrival, fold_of
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.joined import joined
@@ -125,7 +125,7 @@ class TDR(SequentialEstimator):
     def trajectory_values(self, problem: Problem, *, max_ratio: float | None) -> TrajectoryValues:
         """Values for other exact bounds: a random half of the episodes, told by what the other half taught."""
         game, n = self.sequential_values(problem), problem.dataset.n_trajectories
-        order = np.random.default_rng(n).permutation(n)  # of places in the logs: sorted episodes are not independent
+        order = by_arrival(problem.dataset, None)[np.random.default_rng(n).permutation(n)]  # of places, not of names
         earlier, later = order[: n // 2], order[n // 2 :]
         tethers = np.unique(GRID * game.unit(earlier)) if len(earlier) else np.zeros(1)
         within = game.learned([(earlier[::2], earlier[1::2])], tethers)[0] if len(earlier) > 1 else np.zeros((1, 1))

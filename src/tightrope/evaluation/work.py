@@ -17,7 +17,7 @@ from tightrope.bounds import Method
 from tightrope.bounds.base import BootstrapBound, ExactBound, ModelledBound, ProcessBound, is_exact, learns
 from tightrope.estimators import ESTIMATORS, USUAL, Estimator
 from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
-from tightrope.estimators.clustered import sequence_by_cluster, values_by_cluster
+from tightrope.estimators.clustered import independent_values, learned_values
 from tightrope.estimators.gain import possible_range, subject
 from tightrope.evaluation import cautions
 from tightrope.evaluation.case import Answer, Case, Drawn, Pair, attempt
@@ -144,9 +144,9 @@ def _bounded(case: Case, estimator: IndependentEstimator, method: ExactBound) ->
     settings = case.settings
     delta = 1 - settings.confidence
     if learns(method) and isinstance(estimator, SequentialEstimator):
-        learned = sequence_by_cluster(estimator.sequential_values(case.problem), case.clusters)
+        learned = learned_values(case.problem, estimator)
         return learned, method.lower(learned, delta=delta, seed=settings.seed)
-    sample = values_by_cluster(estimator.trajectory_values(case.problem, max_ratio=settings.max_ratio), case.clusters)
+    sample = independent_values(case.problem, estimator, max_ratio=settings.max_ratio)
     return sample, method.lower(sample, delta=delta, seed=settings.seed)
 
 

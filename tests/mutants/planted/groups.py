@@ -24,9 +24,30 @@ TOPIC = Topic(
         Mutant(
             "exact comparisons take one value for each episode",
             "decisions/exactly.py:_values",
-            "sequence_by_cluster(anchored.sequential_values(problem), problem.clusters)",
+            "learned_values(problem, anchored)",
             "anchored.sequential_values(problem)",
             "test_exact_values_of_a_comparison_are_one_for_each_cluster",
+        ),
+        Mutant(
+            "exact bounds shuffle ranks of names",
+            "independent_values",
+            "(sample.values if clusters is None else clusters.means(sample.values))[came]",
+            "sample.values if clusters is None else clusters.means(sample.values)",
+            "test_names_have_no_say_in_exact_bounds",
+        ),
+        Mutant(
+            "exact bounds that learn shuffle ranks of names",
+            "learned_values",
+            "ArrivedValues(learned, by_arrival(problem.dataset, clusters))",
+            "learned",
+            "test_names_have_no_say_in_exact_bounds",
+        ),
+        Mutant(
+            "the half that tdr learns from is drawn by ranks of names",
+            "TDR.trajectory_values",
+            "by_arrival(problem.dataset, None)[np.random.default_rng(n).permutation(n)]",
+            "np.random.default_rng(n).permutation(n)",
+            "test_names_have_no_say_in_exact_bounds",
         ),
         Mutant(
             "improve splits a cluster",

@@ -23,27 +23,29 @@ EQUALLY_GOOD = 1e-9  # of the largest planned bound: plans this close
 
 @dataclass(frozen=True)
 class Betting(ExactBound):
-    """The largest m against which Π_i (1 + λ_i (X_i − m)), averaged over orders, reaches 1/δ, for values X_i ≥ −C_i.
+    """The largest m against which Π_i (1 + λ_i (X_i − m)) reaches 1/δ in one order, or on average over two or four.
 
-    Against a mean of m each product is the wealth of a gambler who bets λ_i that X_i exceeds m, with λ_i and the tether
-    C_i chosen from earlier episodes alone. λ_i never exceeds 0.95/(m + C_i), so no factor is below zero. If E[X] ≤ m
-    the wealth W has a mean of at most one, and reaches 1/δ with probability at most δ, at every n (Markov).
+    Each product is the wealth W of a gambler who bets λ_i that X_i ≥ −C_i exceeds m, with λ_i and the tether C_i chosen
+    from earlier episodes alone. λ_i never exceeds 0.95/(m + C_i), so no factor is below zero. If E[X_i given earlier
+    episodes] ≤ m the wealth has a mean of at most one, and reaches 1/δ with probability at most δ, at every n (Markov).
 
     Episodes come in four orders, in blocks that grow. The tether and the bet of a block are those that would have
     served best on the values of earlier blocks (Waudby-Smith and Ramdas 2024, "Estimating means of bounded random
     variables by betting"); the bet is then raised or lowered by what is still missing and how many episodes are left
     (Voráček and Orabona 2025, "STaR-Bets: Sequential Target-Recalculating Bets for Tighter Confidence Intervals").
 
-    The first order counts, or the first two together, or all four. Exchanging episodes turns one order into another,
-    and the law of episodes stays as it is, so W₁ has the mean (W₁ + W₂)/2 given all that exchanging two leaves alone,
-    and that has the mean of all four in the same way: a martingale, which ever reaches 1/δ with probability at most δ.
-    (Ramdas and Manole 2023, "Randomized and exchangeable improvements of Markov's, Chebyshev's and Chernoff's
-    inequalities", for orders that are drawn at random. Here the orders of any one seed will do.)
+    The first order counts, or the first two together, or all four. Exchanging episodes turns one order into another.
+    Where episodes are drawn alike their law stays as it is, so W₁ has the mean (W₁ + W₂)/2 given all that exchanging
+    two leaves alone, and that has the mean of all four in the same way: a martingale, whose largest value reaches 1/δ
+    with probability at most δ (Doob), at any one seed. Where episodes are independent and each has a mean of at most m,
+    but not one law (the logging policy changed), the same holds over the draw of the seed. After Ramdas and Manole
+    (2023), "Randomized and exchangeable improvements of Markov's, Chebyshev's and Chernoff's inequalities".
 
     The wealth falls in m. With p the share of the goal that is reached, a step leads from p to p + g(p)·(X − m), at
     most 1, where g(p) = p·min(c √log(1/p), s/(m + C)) is concave. Where X < m, that rises in p since g' ≤ s/(m + C) and
-    m − X ≤ m + C. Where X > m, it rises until its top, which is no less than 1: g' = 0 needs log(1/p) < 1/2, and there
-    p + g/|g'| ≥ 1. And for any p it falls in m. So what is ahead stays ahead.
+    m − X ≤ m + C. Where X > m, it rises until its top, which is no less than 1: g' < 0 needs log(1/p) < 1/2, and there
+    p + g/|g'| ≥ 1. And for any p it falls in m, as s(X − m)/(m + C) = s((X + C)/(m + C) − 1) does. So what is ahead
+    stays ahead.
     """
 
     name: ClassVar[str] = "betting"
@@ -64,7 +66,7 @@ class Betting(ExactBound):
         return float(mean * top)
 
     def log_evidence(self, sample: SequentialValues, mean: float, *, delta: float, seed: int) -> float:
-        """The logarithm of the wealth against E[X] ≤ mean, of the very game whose bound is ``lower``'s.
+        """The logarithm of the wealth against E[X] ≤ mean > 0, of the very game whose bound is ``lower``'s.
 
         If E[X] ≤ mean it reaches log(1/a) with probability at most a, for every a: −log of a p-value. ``delta`` is what
         the bets are planned for.
@@ -95,8 +97,8 @@ def orders(n: int, rng: np.random.Generator) -> list[IntArray]:
 
     The places of the first order are put into groups of four at random. Within each group a b c d the second order has
     b a d c, the third c d a b, the last d c b a: what turns the first into another one turns all of them into one
-    another. Orders shuffle the places of episodes in the logs, never their ranks: a fixed seed would then tell in which
-    order small and large values come, and what is known beforehand is no game.
+    another. Places must say nothing of what episodes earn (``ArrivedValues``): if they went by rank, a fixed seed would
+    tell in which order small and large values come, and what is known beforehand is no game.
     """
     first, places = rng.permutation(n), rng.permutation(n)
     groups = places[: n - n % 4].reshape(-1, 4)

@@ -58,10 +58,12 @@ def plan(values: Any, pseudo: Any, tether: Any, target: Any, stake: Any) -> Any:
     for x in values:
         mean += x
     mean /= len(values) + pseudo
-    if mean <= -tether:
-        return -tether, 0.0
     low, high, m, bet = -tether, mean, 0.5 * (mean - tether), 0.0
+    if m + tether <= 0.0:  # all that was seen is the lowest possible, give or take a rounding
+        return -tether, 0.0
     for _ in range(60):
+        if m + tether <= 0.0:
+            break
         most = stake / (m + tether)
         bet, growth, fall = best_bet(values, pseudo, -tether, m, most, bet if bet > 0.0 else 0.3 * most)
         if growth >= target:

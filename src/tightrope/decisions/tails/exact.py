@@ -132,7 +132,8 @@ def tail_mean_lower(outcomes: Outcomes, share: float, delta: float, seed: int) -
     floor l, X = ρ (min(G, c) − l) / share − C with C = (c − l)(1 / share − 1) therefore has a mean of at most CVaR − l,
     and X ≥ −C. The cut may be chosen anew for every block of episodes from those before it: each X still has, given
     the past, a mean of at most CVaR − l, so the wealth of whoever bets on CVaR − l > m has a mean of at most one if
-    CVaR − l ≤ m, and reaches 1/δ with probability at most δ (as in ``Betting``, whose blocks and bets these are).
+    CVaR − l ≤ m, and reaches 1/δ with probability at most δ. Blocks, orders and bets are those of ``Betting``,
+    except that nothing is bet on the first block.
     """
     if not np.isfinite(outcomes.low):
         return -np.inf
