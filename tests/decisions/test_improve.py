@@ -212,6 +212,17 @@ def test_the_command_writes_what_it_found_and_says_how_to_go_on(tmp_path):
     assert BONUS.mdp.value(policy) > BONUS.behavior_value
 
 
+@pytest.mark.parametrize("strict", [True, False])
+def test_the_behaviour_policy_is_no_improvement(strict):
+    """Where nothing promises more than to go on as today there is nothing to test: noise alone would pass at times."""
+    shares = []
+    result = tightrope.improve(patients(300), strict=strict, n_resamples=200, progress=shares.append)
+    assert not result.success
+    assert result.bound is None
+    assert "nothing that was proposed promises more than the behaviour policy itself" in str(result)
+    assert shares == [1.0]
+
+
 def test_the_command_writes_nothing_where_nothing_was_found(tmp_path):
     result = run(tmp_path, seen(), "--strict", "--baseline", "5")
     assert result.exit_code == NO_ANSWER
@@ -225,7 +236,7 @@ def test_the_command_writes_nothing_where_nothing_was_found(tmp_path):
 def test_both_parts_of_the_work_say_how_far_they_are():
     shares = {"proposing": [], "testing": []}
     with watched(lambda name, share: shares.get(name, []).append(share)):
-        tightrope.improve(patients(300), n_resamples=200, progress=shares["testing"].append)
+        tightrope.improve(seen(), n_resamples=200, progress=shares["testing"].append)
     assert shares["proposing"][0] == 0.0
     assert all(part == sorted(part) and part[-1] == 1.0 for part in shares.values())
 

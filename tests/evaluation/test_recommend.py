@@ -75,6 +75,25 @@ def test_a_gain_judged_from_few_episodes_has_a_level_of_its_own():
     assert (bound.about, round(bound.confidence, 4)) == ("gain", 0.99)
 
 
+@pytest.mark.parametrize(
+    ("differ", "expected"),
+    [(0, ("tdr", "betting", 1.0)), (9, ("tdr", "betting", 1.0)), (10, ("tdr", "percentile", 0.2)),
+     (49, ("tdr", "percentile", 0.2)), (50, ("tdr", "percentile", 0.6))],
+)  # fmt: skip
+@pytest.mark.parametrize("by_patient", [False, True])
+def test_a_gain_is_told_by_episodes_in_which_the_policies_differ(differ, expected, by_patient):
+    """Where they act alike a gain is noise; by patient, patients are counted, of which each has two episodes here."""
+    data = BONUS.logs(200, rng=np.random.default_rng(3))
+    whose = np.arange(200) // 2
+    ratios = np.where((whose if by_patient else np.arange(200)) < differ, 0.9, 1.0)
+    logged = data.behavior_log_probs + np.log(np.repeat(ratios, data.lengths))
+    asked = question(replace(data, **BARE, eval_log_probs=logged, clusters=whose if by_patient else None))
+    (first, *_) = rules(asked.problem, asked.overlap, "lower", "gain", strict=False)
+    assert [(part.estimator, part.method, part.share) for part in first.parts] == [expected]
+    (value, *_) = rules(asked.problem, asked.overlap, "lower", "value", strict=False)
+    assert value.parts[0].method == "percentile"
+
+
 def test_shares_of_the_error_rate_never_exceed_it():
     for asked, _, _ in BRANCHES.values():
         for rule in rules(asked.problem, asked.overlap, "lower", strict=asked.strict):

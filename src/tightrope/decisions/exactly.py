@@ -7,9 +7,9 @@ settles whatever the bounds settle, and more.
 
 Where episodes come in clusters, the value of a cluster is the mean of its episodes' values, whatever its size: of X for
 a candidate, of X − return for a gain, of X + Y for the difference of two (``DifferenceValues``). Each lies above the
-same floor or tether as its episodes' values do, and clusters are drawn alike, each for itself; what the models, tethers and bets of a
-cluster rest on are earlier clusters, never episodes of its own. So each cluster's value has, given the earlier ones,
-the mean that is bounded, and every bound and p-value above holds with clusters in the place of episodes.
+same floor or tether as its episodes' values do, and clusters are drawn alike, each for itself; what the models, tethers
+and bets of a cluster rest on are earlier clusters, never episodes of its own. So each cluster's value has, given the
+earlier ones, the mean that is bounded, and every bound and p-value above holds with clusters in the place of episodes.
 """
 
 from __future__ import annotations

@@ -266,9 +266,23 @@ TOPIC = Topic(
         Mutant(
             "few episodes are treated as many",
             "rules",
-            "n_independent(data) < FEWEST",
+            "tell < FEWEST",
             "False",
             "test_every_branch_of_the_rule",
+        ),
+        Mutant(
+            "episodes in which both policies act alike tell something of a gain",
+            "_telling",
+            "int(differ.sum())",
+            "data.n_trajectories",
+            "test_a_gain_is_told_by_episodes_in_which_the_policies_differ",
+        ),
+        Mutant(
+            "improve returns the behaviour policy itself",
+            "decisions/improve.py:improve",
+            "bool(np.allclose(table, coded.behavior, atol=ALIKE))",
+            "False",
+            "test_the_behaviour_policy_is_no_improvement",
         ),
         Mutant(
             "of two bounds that hold together the looser one is used",
