@@ -28,8 +28,7 @@ def render(cells: Cells) -> str:
             "",
             *_table(cells, strict=True),
             "",
-            "**Approximate test.** Nominal is 5. Where many pairs of state and action have few episodes each (*equal*) "
-            "it errs more often than that: take the exact one.",
+            "**Approximate test.** Nominal is 5.",
             "",
             *_table(cells, strict=False),
         ]
