@@ -14,7 +14,7 @@ from tightrope.base.clusters import Clusters, n_independent
 from tightrope.base.problem import Problem
 from tightrope.domains import small
 from tightrope.estimators import ESTIMATORS, TDR, estimator
-from tightrope.estimators.clustered import ClusteredValues, by_cluster
+from tightrope.estimators.clustered import DrawnValues, by_cluster
 from tightrope.estimators.gain import gain
 from tightrope.functional.strata import Stratified, within_strata
 
@@ -85,7 +85,7 @@ def test_a_cluster_counts_once_by_hand():
 def test_values_of_clusters_are_told_by_earlier_blocks_of_whole_clusters():
     problem, clusters = Problem(CLUSTERED, WALKER.candidate), Clusters.of(CLUSTERED)
     game = TDR("tabular").sequential_values(problem)
-    whole = ClusteredValues(game, clusters)
+    whole = DrawnValues(game, np.arange(clusters.n), clusters)
     order, edges, tethers = (
         np.random.default_rng(4).permutation(clusters.n),
         [0, 5, 12, clusters.n],

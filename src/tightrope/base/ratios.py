@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from tightrope.base.checks import check_log_probs, lent, numbers, read_only
-from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import DataError, NoOverlapError, PolicyError, TightropeError
 from tightrope.base.policy import Policy, as_policy
 from tightrope.base.threads import side_by_side
 
+ALIKE = 1e-9  # of log ρ: rounding
 ASKED = 1 << 18  # steps that a policy is asked about at once, in memory or not: a network rounds as its batches are cut
 
 
@@ -47,6 +48,12 @@ class Ratios:
         for part in side_by_side(lambda chunk: self.log(*chunk).max(axis=0), self.dataset.chunks()):
             np.maximum(largest, part, out=largest)
         return largest
+
+    @cached_property
+    def differ(self) -> BoolArray:
+        """Whether the two policies act differently in each episode, as far as logged actions show it, (n,)."""
+        chunks = self.dataset.chunks()
+        return np.concatenate(list(side_by_side(lambda chunk: np.abs(self.log(*chunk)).max(axis=1) > ALIKE, chunks)))
 
 
 def ratios(dataset: TrajectoryDataset, policy: Any = None) -> Ratios:

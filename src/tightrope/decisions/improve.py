@@ -96,7 +96,7 @@ def improve(
         table, scores = propose(coded.take(proposing), baseline, settings, n_independent(test), strict=strict)
         best = max(scores, key=lambda recipe: scores[recipe])
         rows = named(coded, table)
-        same = baseline == "behavior" and coded.known and bool(np.allclose(table, coded.behavior, atol=ALIKE))
+        same = baseline == "behavior" and coded.known and bool(np.allclose(table, coded.behavior, rtol=0, atol=ALIKE))
         bound = None if same else tested(test, policy_of(rows), baseline, settings, strict=strict)
         if same and progress is not None:
             progress(1.0)

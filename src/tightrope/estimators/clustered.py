@@ -98,59 +98,24 @@ def independent_values(
 
 def learned_values(problem: Problem, estimator: SequentialEstimator) -> SequentialValues:
     """The same of values that are learned on the way."""
-    clusters, learned = problem.clusters, estimator.sequential_values(problem)
+    clusters = problem.clusters
     if clusters is not None:
         clusters.check_alike()
-        learned = ClusteredValues(learned, clusters)
-    return ArrivedValues(learned, by_arrival(problem.dataset, clusters))
+    return DrawnValues(estimator.sequential_values(problem), by_arrival(problem.dataset, clusters), clusters)
 
 
 @dataclass(frozen=True, eq=False)
-class ArrivedValues:
-    """Values whose places are those in which their episodes came: ``SequentialValues``.
+class DrawnValues:
+    """X of independent draws, episodes or whole clusters, at the places where they came: ``SequentialValues``.
 
-    Episodes are held by their names, and names may rise with what episodes earn. A fixed order of places then is no
-    shuffle of values that are alike in law.
+    Episodes and clusters are held by their names, and names may rise with what they earn. A fixed order of names then
+    is no shuffle of values that are alike in law. X of a cluster is the mean of its episodes', and blocks are of whole
+    clusters.
     """
 
-    of: SequentialValues
-    came: IntArray
-
-    @property
-    def origin(self) -> float:
-        """As the values have it."""
-        return self.of.origin
-
-    @property
-    def sign(self) -> float:
-        """As the values have it."""
-        return self.of.sign
-
-    @property
-    def values(self) -> Array:
-        """For the estimate and its standard error."""
-        return self.of.values
-
-    @property
-    def estimate(self) -> float:
-        """As the values have it."""
-        return self.of.estimate
-
-    def unit(self, past: IntArray) -> float:
-        """From those that came at these places."""
-        return self.of.unit(self.came[past])
-
-    def along(self, order: IntArray, edges: Sequence[int], tethers: Array) -> Array:
-        """X of those that came at these places."""
-        return self.of.along(self.came[order], edges, tethers)
-
-
-@dataclass(frozen=True, eq=False)
-class ClusteredValues:
-    """The mean of each cluster's X: ``SequentialValues``; blocks are of whole clusters."""
-
-    of: SequentialValues
-    clusters: Clusters
+    of: SequentialValues  # of the episodes
+    came: IntArray  # which draw came at each place
+    clusters: Clusters | None
 
     @property
     def origin(self) -> float:
@@ -164,8 +129,8 @@ class ClusteredValues:
 
     @cached_property
     def values(self) -> Array:
-        """One for each cluster, (clusters,)."""
-        return self.clusters.means(self.of.values)
+        """One for each draw, by name."""
+        return self.of.values if self.clusters is None else self.clusters.means(self.of.values)
 
     @property
     def estimate(self) -> float:
@@ -173,12 +138,16 @@ class ClusteredValues:
         return self.origin + self.sign * float(self.values.mean())
 
     def unit(self, past: IntArray) -> float:
-        """From the episodes of these clusters."""
-        return self.of.unit(self.clusters.episodes(past))
+        """From those that came at these places."""
+        drawn = self.came[past]
+        return self.of.unit(drawn if self.clusters is None else self.clusters.episodes(drawn))
 
     def along(self, order: IntArray, edges: Sequence[int], tethers: Array) -> Array:
-        """The mean over each cluster's episodes, all of which were told by what earlier blocks taught."""
-        ends = np.append(0, np.cumsum(self.clusters.sizes[order]))
-        table = self.of.along(self.clusters.episodes(order), [int(ends[edge]) for edge in edges], tethers)
-        result: Array = np.add.reduceat(table, ends[:-1], axis=0) / self.clusters.sizes[order, None]
+        """X of those that came at these places; all episodes of a cluster were told by what earlier blocks taught."""
+        drawn = self.came[order]
+        if self.clusters is None:
+            return self.of.along(drawn, edges, tethers)
+        ends = np.append(0, np.cumsum(self.clusters.sizes[drawn]))
+        table = self.of.along(self.clusters.episodes(drawn), [int(ends[edge]) for edge in edges], tethers)
+        result: Array = np.add.reduceat(table, ends[:-1], axis=0) / self.clusters.sizes[drawn, None]
         return result

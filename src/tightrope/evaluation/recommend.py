@@ -53,7 +53,6 @@ class Rule:
 # Independent episodes, or clusters, below which only exact bounds answer: k of them all lie on one side of the truth in
 # 2 of 2^k logs, and then every resample does (measured: 27 % of yeses are wrong with two sites, 14 % with three).
 FEWEST_RESAMPLED = 10
-ALIKE = 1e-9  # of log ρ: rounding
 OF_VALUE = ("vacuous", "impossible-estimate")  # warnings about a bound's own number
 TETHERED = Part("tdr", "percentile")
 # Nothing takes the skewness out of values that no model explains, and a longer tether lets more of it in: on the
@@ -102,7 +101,7 @@ def _telling(problem: Problem, overlap: Overlap, about: About) -> int:
     data = problem.dataset
     if about == "value" or problem.behavior is not None or coded(overlap.warnings, "no-overlap"):
         return n_independent(data)
-    differ = np.concatenate([np.abs(problem.ratios.log(*part)).max(axis=1) > ALIKE for part in data.chunks()])
+    differ = problem.ratios.differ
     return int(differ.sum()) if data.clusters is None else len(np.unique(data.clusters[differ]))
 
 

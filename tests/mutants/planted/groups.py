@@ -38,8 +38,8 @@ TOPIC = Topic(
         Mutant(
             "exact bounds that learn shuffle ranks of names",
             "learned_values",
-            "ArrivedValues(learned, by_arrival(problem.dataset, clusters))",
-            "learned",
+            "by_arrival(problem.dataset, clusters)",
+            "np.arange(problem.dataset.n_trajectories if clusters is None else clusters.n)",
             "test_names_have_no_say_in_exact_bounds",
         ),
         Mutant(

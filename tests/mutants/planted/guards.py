@@ -280,7 +280,7 @@ TOPIC = Topic(
         Mutant(
             "improve returns the behaviour policy itself",
             "decisions/improve.py:improve",
-            "bool(np.allclose(table, coded.behavior, atol=ALIKE))",
+            "bool(np.allclose(table, coded.behavior, rtol=0, atol=ALIKE))",
             "False",
             "test_the_behaviour_policy_is_no_improvement",
         ),

@@ -99,14 +99,14 @@ TOPIC = Topic(
         ),
         Mutant(
             "exact values of clusters are their sums",
-            "ClusteredValues.along",
-            "np.add.reduceat(table, ends[:-1], axis=0) / self.clusters.sizes[order, None]",
+            "DrawnValues.along",
+            "np.add.reduceat(table, ends[:-1], axis=0) / self.clusters.sizes[drawn, None]",
             "np.add.reduceat(table, ends[:-1], axis=0)",
             "test_values_of_clusters_are_told_by_earlier_blocks_of_whole_clusters",
         ),
         Mutant(
             "a block of clusters ends inside of a cluster",
-            "ClusteredValues.along",
+            "DrawnValues.along",
             "[int(ends[edge]) for edge in edges]",
             "[int(ends[edge]) - (0 < edge < len(order)) for edge in edges]",
             "test_values_of_clusters_are_told_by_earlier_blocks_of_whole_clusters",

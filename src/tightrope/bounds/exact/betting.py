@@ -97,7 +97,7 @@ def orders(n: int, rng: np.random.Generator) -> list[IntArray]:
 
     The places of the first order are put into groups of four at random. Within each group a b c d the second order has
     b a d c, the third c d a b, the last d c b a: what turns the first into another one turns all of them into one
-    another. Places must say nothing of what episodes earn (``ArrivedValues``): if they went by rank, a fixed seed would
+    another. Places must say nothing of what episodes earn (``DrawnValues``): if they went by rank, a fixed seed would
     tell in which order small and large values come, and what is known beforehand is no game.
     """
     first, places = rng.permutation(n), rng.permutation(n)
