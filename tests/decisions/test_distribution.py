@@ -157,25 +157,30 @@ def test_replicates_are_whole_distributions(monkeypatch):
     ratios = np.exp([logs_of[logs.steps(i, i + 1)].sum() for i in range(40)])
     grid = np.unique(logs.returns)
     names = ("below", "quantile", "cvar", "up", "down")
-    drawn = {name: [] for name in names}
+    drawn = {(name, end): [] for name in names for end in ("lower", "upper")}
     whole = np.array([ratios[logs.returns <= x].sum() for x in grid]) / ratios.sum()
     for row in tightrope.draw_weights(40, size, seed=seed):
-        mass = row * ratios / (row @ ratios)
-        heights = np.array([mass[logs.returns <= x].sum() for x in grid])
-        drawn["below"].append(mass[logs.returns < -12.0].sum())
-        drawn["quantile"].append(grid[np.argmax(heights >= 0.3 - 1e-12)])
-        order = np.argsort(logs.returns)
-        left = np.clip(0.2 - np.append(0, np.cumsum(mass[order])[:-1]), 0, mass[order])
-        drawn["cvar"].append(left @ logs.returns[order] / 0.2)
-        drawn["up"].append((heights - whole).max())
-        drawn["down"].append((whole - heights).max())
+        plain = np.array([(row * ratios)[logs.returns <= x].sum() for x in grid]) / (row @ ratios)
+        drawn["up", "upper"].append((plain - whole).max())
+        drawn["down", "upper"].append((whole - plain).max())
+        for one_more in ("lowest", "highest"):  # of the returns logged, as heavy as the heaviest, drawn once each time
+            returns = np.append(logs.returns, grid[0 if one_more == "lowest" else -1])
+            mass = np.append(row * ratios, ratios.max())
+            mass /= mass.sum()
+            heights = np.array([mass[returns <= x].sum() for x in grid])
+            order = np.argsort(returns)
+            left = np.clip(0.2 - np.append(0, np.cumsum(mass[order])[:-1]), 0, mass[order])
+            drawn["below", "upper" if one_more == "lowest" else "lower"].append(mass[returns < -12.0].sum())
+            end = "lower" if one_more == "lowest" else "upper"  # more low returns: a lower quantile and a lower mean
+            drawn["quantile", end].append(grid[np.argmax(heights >= 0.3 - 1e-12)])
+            drawn["cvar", end].append(left @ returns[order] / 0.2)
     ranked = {name: np.sort(values) for name, values in drawn.items()}
     for tail in shape.tails:
-        assert tail.lower == pytest.approx(ranked[tail.kind][4])  # ⌊0.025 · 200⌋ = 5, counted from one
-        assert tail.upper == pytest.approx(ranked[tail.kind][-5])
-    assert [p for _, p in shape.lower] == pytest.approx(np.maximum(whole - ranked["up"][-5], 0))
+        assert tail.lower == pytest.approx(ranked[tail.kind, "lower"][4])  # ⌊0.025 · 200⌋ = 5, counted from one
+        assert tail.upper == pytest.approx(ranked[tail.kind, "upper"][-5])
+    assert [p for _, p in shape.lower] == pytest.approx(np.maximum(whole - ranked["up", "upper"][-5], 0))
     before = np.append(0, whole[:-1])
-    assert [p for _, p in shape.upper] == pytest.approx(np.minimum(before + ranked["down"][-5], 1))
+    assert [p for _, p in shape.upper] == pytest.approx(np.minimum(before + ranked["down", "upper"][-5], 1))
 
 
 def test_where_a_tail_is_thin_its_exact_bounds_stand_in():

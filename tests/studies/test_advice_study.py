@@ -108,6 +108,9 @@ def test_random_problems_are_processes_of_every_kind():
         largest = (one.candidate.table / one.behavior.table).max() ** one.mdp.horizon
         assert one.max_ratio == pytest.approx(largest)
     assert random_problem(3).configuration() == random_problem(3).configuration()
+    assert (
+        random_problem(9101).logs(5, rng=np.random.default_rng(0)).reward_range[1] > 0
+    )  # its first rewards were all 0
 
 
 def test_a_section_is_replaced_alone():

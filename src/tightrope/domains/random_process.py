@@ -27,7 +27,7 @@ def random_problem(seed: int) -> SmallProblem:
         f"drawn at random: {states} states, {actions} actions, {horizon} steps, rewards: {kind}",
         FiniteMDP(
             transition,
-            _rewards(rng, kind, transition.shape),
+            _rewards(rng, kind, transition),
             rng.dirichlet(np.ones(states)),
             horizon,
             discount=float(rng.choice([1.0, 0.95])),
@@ -50,7 +50,8 @@ def _transitions(rng: np.random.Generator, states: int, actions: int) -> Array:
     return transition
 
 
-def _rewards(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> Array:
+def _rewards(rng: np.random.Generator, kind: str, transition: Array) -> Array:
+    shape = transition.shape
     if kind == "costs":
         return -rng.gamma(1.0, 1.0, shape)
     if kind == "gains":
@@ -59,4 +60,5 @@ def _rewards(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> Arr
         return rng.normal(0.0, 1.0, shape)
     often = 0.5 * rng.random(shape) if kind == "rare losses" else np.zeros(shape)
     size = rng.gamma(2.0, 3.0, shape) * (-1.0 if kind == "rare losses" else 1.0)
-    return np.where(rng.random(shape) < 0.1, size, often)
+    rare = np.where(rng.random(shape) < 0.1, size, often)
+    return rare if np.ptp(rare[transition > 0]) > 0 else _rewards(rng, kind, transition)  # none at all: drawn again

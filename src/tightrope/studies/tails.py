@@ -12,9 +12,10 @@ import typer
 
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.problem import Problem
+from tightrope.bounds.base import highest, lowest, rank
 from tightrope.bounds.exact.betting import Betting
 from tightrope.decisions.distribution import distribution
-from tightrope.decisions.tails.bootstrap import bootstrap_tails
+from tightrope.decisions.tails.bootstrap import replicated_mass
 from tightrope.decisions.tails.exact import CUTS, Points, exact_tails
 from tightrope.decisions.tails.outcomes import Outcomes, tail_mean
 from tightrope.domains import SmallProblem, small
@@ -24,7 +25,7 @@ from tightrope.studies.pages.sections import write_section
 from tightrope.studies.pages.tails import TITLE, render
 
 PROBLEMS = ("walker", "bonus", "decline", "rare")
-TRIALS = {20: 2000, 50: 2000, 200: 500, 1000: 150}  # data sets by size
+TRIALS = {20: 2000, 50: 2000, 200: 1000, 1000: 500}  # data sets by size
 SHARE, QUANTILES, LEVEL = 0.1, (0.05, 0.5), 0.2  # the level is where this share of the returns lies below
 NAMES = ("level", *(f"quantile {p}" for p in QUANTILES), "cvar")
 DELTA, RESAMPLES = 0.05, 1000
@@ -61,16 +62,26 @@ def trial(name: str, n: int, seed: int) -> Mapping[str, float]:
     result["exact cvar lower"] = ends["cvar"][0]
     result |= approximately(name, logs, level, true, seed)
     grid = np.unique(np.searchsorted(heights, (np.arange(10) + 0.5) / 10))
-    plain = bootstrap_tails(
-        outcomes, levels=(values[grid] - CLOSE).tolist(), quantiles=QUANTILES, shares=[SHARE], delta=DELTA,
-        n_resamples=RESAMPLES, seed=seed,
-    )  # fmt: skip
-    pairs = zip(plain.levels, np.append(0.0, heights)[grid], strict=True)
+    plain = percentiles(outcomes, values[grid] - CLOSE, seed)
+    pairs = zip(plain[2:], np.append(0.0, heights)[grid], strict=True)
     result["naive band"] = any(is_outside(pair, height) for pair, height in pairs)
-    result["naive percentile quantile"] = is_outside(plain.quantiles[0], true[NAMES[1]])
-    result["naive percentile cvar"] = is_outside(plain.means[0], true["cvar"])
+    result["naive percentile quantile"] = is_outside(plain[0], true[NAMES[1]])
+    result["naive percentile cvar"] = is_outside(plain[1], true["cvar"])
     result["naive cvar"] = chosen_on_the_same(outcomes, seed) > true["cvar"] + CLOSE
     return result
+
+
+def percentiles(outcomes: Outcomes, levels: Array, seed: int) -> list[tuple[float, float]]:
+    """The naive intervals of the lowest quantile, of the tail mean and of each level: plain percentiles."""
+    values, _ = outcomes.steps()
+    mass = np.concatenate([rows for _, rows in replicated_mass(outcomes, values, RESAMPLES, seed)])
+    with np.errstate(invalid="ignore"):  # a replicate without any weight
+        heights = mass / mass[:, -1:]
+    lowest_quantile = values[np.minimum((heights < QUANTILES[0] - 1e-12).sum(axis=1), len(values) - 1)]
+    below = np.pad(heights, ((0, 0), (1, 0)))[:, np.searchsorted(values, levels)]
+    position = rank(DELTA / 2, RESAMPLES)
+    columns = (lowest_quantile, tail_mean(values, heights, SHARE), *below.T)
+    return [(lowest(one, position), highest(one, position)) for one in columns]
 
 
 def approximately(

@@ -63,6 +63,20 @@ TOPIC = Topic(
             "test_a_band_with_a_thin_end_is_the_exact_one",
         ),
         Mutant(
+            "intervals of a tail trust that the heaviest episode was logged",
+            "bootstrap_tails",
+            "outcomes.heaviest",
+            "0.0",
+            "test_replicates_are_whole_distributions",
+        ),
+        Mutant(
+            "the one more episode helps instead of hurting",
+            "_ends",
+            "yield _quantile(values, most, p), _quantile(values, least, p)",
+            "yield _quantile(values, least, p), _quantile(values, most, p)",
+            "test_replicates_are_whole_distributions",
+        ),
+        Mutant(
             "the worst case of a band leaves out its floor",
             "_tail_of",
             "place = end",

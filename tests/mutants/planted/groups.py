@@ -101,6 +101,13 @@ TOPIC = Topic(
             "test_replicates_of_a_distribution_draw_clusters_whole",
         ),
         Mutant(
+            "one more cluster is as heavy as the heaviest episode",
+            "Outcomes.heaviest",
+            "self.ratios if self.clusters is None else self.clusters.means(self.ratios)",
+            "self.ratios",
+            "test_replicates_of_a_distribution_draw_clusters_whole",
+        ),
+        Mutant(
             "a tail is as thick as it has episodes, however few patients they are of",
             "Outcomes.effective",
             "mass if self.clusters is None else self.clusters.means(mass)",

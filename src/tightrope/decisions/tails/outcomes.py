@@ -71,6 +71,12 @@ class Outcomes:
         """What each episode counts in a self-normalised estimate: ρ, or its part of that in its cluster."""
         return self.ratios if self.clusters is None else self.ratios / self.clusters.sizes[self.clusters.code]
 
+    @property
+    def heaviest(self) -> float:
+        """The most that one independent draw counts: of an episode, or of the mean over a cluster."""
+        drawn = self.ratios if self.clusters is None else self.clusters.means(self.ratios)
+        return float(drawn.max())
+
     def effective(self, event: BoolArray) -> float:
         """How many episodes of the candidate itself, or clusters of them, would say as much about an event.
 
