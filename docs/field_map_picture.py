@@ -110,7 +110,7 @@ def tiles(text: str) -> list[Tile]:
 
 
 def draw(found: list[Tile]) -> str:
-    """Two panels across (numbers of episodes), two down (what is logged)."""
+    """Two panels across (numbers of episodes), three down (what is logged)."""
     states = list(dict.fromkeys(one.state for one in found))
     sizes = list(dict.fromkeys(one.n for one in found))
     rows = len(dict.fromkeys(one.steps for one in found))
@@ -138,7 +138,7 @@ def draw(found: list[Tile]) -> str:
                 MARGIN,
                 52,
                 "Of those that are wrong no more often than the 5 % they promise."
-                " Find your logs: what they show of the state,",
+                " Find your logs: what they and your models show of the state,",
             ),
             _text(
                 "",
@@ -157,9 +157,11 @@ def draw(found: list[Tile]) -> str:
 
 
 def _words(state: str) -> str:
-    return {"all seen": "All of the state is logged"}.get(
-        state, "A part of the state is hidden"
-    )
+    return {
+        "all seen": "All of the state is logged",
+        "models too simple": "All logged, models too simple",
+        "a part hidden": "A part of the state is hidden",
+    }[state]
 
 
 def _told(one: Tile) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tightrope
 from tightrope.base.errors import StudyError
 from tightrope.estimators import ESTIMATORS, USUAL
 from tightrope.studies import field, field_map
@@ -110,12 +111,36 @@ def test_problems_count_on_their_own_scale():
 
 def test_every_registered_estimator_is_on_the_map():
     process = field_map.Drawn(PLACE, 7).load()
-    methods = {one.label: one.bounds for one in field_map.contenders(tuple(ESTIMATORS), process)}
+    methods = {one.label: one.bounds for one in field_map.contenders(tuple(ESTIMATORS), False, process)}
     assert set(methods) == set(ESTIMATORS)
     assert methods["is"] == ("percentile", "bca", "studentized", "betting")
     assert methods["wdr"] == ("percentile", "bca", "studentized")
-    assert {place.hidden for place in field_map.PLACES} == {1, 2}
+    assert {place.state for place in field_map.PLACES} == {"all seen", "models too simple", "a part hidden"}
     assert len({seed % 2 for seed in field_map.SEEDS}) == 2  # what is hidden helps in some and harms in others
+
+
+def test_models_that_are_too_simple_are_wrong_and_those_that_know_tables_alone_are_left_out():
+    place = Place(1, 5, 0.1, simple=True)
+    process = field_map.Drawn(place, 7).load()
+    methods = {one.label: one for one in field_map.contenders(tuple(ESTIMATORS), True, process)}
+    assert set(ESTIMATORS) - set(methods) == {"mb", "mis"}
+    assert methods["is"].bounds == ("percentile", "bca", "studentized", "betting")
+    assert methods["tdr"].bounds == ("percentile", "bca", "studentized")
+    logs = process.logs(4000, rng=np.random.default_rng(5))
+    estimates = {
+        name: tightrope.estimate(logs, process.candidate, estimator=methods[name].estimator)
+        for name in ("fqe", "dr", "pdis")
+    }
+    spread = process.mdp.spread(process.candidate)
+    near = {name: abs(value - process.true_value) / spread < 0.1 for name, value in estimates.items()}
+    assert near == {"fqe": False, "dr": True, "pdis": True}
+
+
+def test_features_on_a_line_by_hand():
+    np.testing.assert_array_equal(field_map.on_a_line(np.array([0, 5])), [[1, -1], [1, 1]])
+    np.testing.assert_array_equal(
+        field_map.a_line_for_each_action(np.array([0, 5]), np.array([0, 2])), [[1, -1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1]]
+    )
 
 
 def test_a_tiny_map(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from tightrope.studies.summary import Results, is_wrong
 
 TITLE = "The map"
 PICTURE = "pictures/field-map.svg"
-SEEN, HIDDEN = "all seen", "a part hidden"
+SEEN, SIMPLE, HIDDEN = "all seen", "models too simple", "a part hidden"
 SHOWN = 3  # of the pairs that are about as good
 
 
@@ -26,11 +26,14 @@ class Place(NamedTuple):
     hidden: int  # values of what the log does not show; 1: nothing is hidden
     horizon: int
     overlap: float  # what a logged episode is worth of the candidate's
+    simple: bool = False  # whether all models are too simple for what is logged
 
     @property
     def state(self) -> str:
-        """What the log shows of it, in words."""
-        return SEEN if self.hidden == 1 else HIDDEN
+        """What the log shows of it, and what models make of that, in words."""
+        if self.hidden > 1:
+            return HIDDEN
+        return SIMPLE if self.simple else SEEN
 
 
 @dataclass(frozen=True)
@@ -145,11 +148,12 @@ def _is_alike(one: Tally, best: Tally, where: BoolArray) -> bool:
 def render(cells: Sequence[Cell], *, seeds: Sequence[int], trials: int, resamples: int) -> str:
     """The picture, what it says, how to read it, and the table behind it."""
     over = [one for one in cells if one.errors.over]
-    estimators = list(dict.fromkeys(name.partition("/")[0] for name in cells[0].levels))
+    estimators = list(dict.fromkeys(name.partition("/")[0] for one in cells for name in one.levels))
     wins = Counter(one.winner.partition("/")[0] or "none" for one in cells)
     sharp = Counter(one.estimator for one in cells)
     lines = [
-        f"![Which estimator and bound come nearest to the truth, by horizon, overlap, hidden state and n]({PICTURE})",
+        "![Which estimator and bound come nearest to the truth, by horizon, overlap, model error, hidden state and n]"
+        f"({PICTURE})",
         "",
         f"- Cells won: {_told(wins)}. Best estimates: {_told(sharp)}. Of {len(estimators)} estimators that took part: "
         f"{', '.join(map(printed, estimators))}.",
@@ -180,7 +184,10 @@ def _design(seeds: Sequence[int], trials: int, resamples: int) -> str:
         "one logged episode is worth of the candidate's at the last step (`evaluate` prints the effective number of "
         "episodes: divide it by n). "
         "*A part hidden*: actions change something that the log does not show, for better in half of the processes "
-        "and for worse in the others, so every model is wrong. **Best bound**: the pair with the smallest mean "
+        "and for worse in the others, so every model is wrong. *Models too simple*: all is logged, but every model has "
+        "q̂ on a straight line over the number of the state, one for each action (`FittedQ`), and DICE its ratios "
+        "likewise, though the numbers mean nothing; MB and MIS, which know tables alone, are left out there. "
+        "**Best bound**: the pair with the smallest mean "
         "distance from bound to truth among those whose error rate is not above 5 % beyond noise (Clopper–Pearson), in "
         "all and in each process. One half of the data sets chooses it; its errors (in percent) and its distance are "
         f"those on the other half, {reported} data sets. *As good*: pairs that held their level too and are not "
@@ -209,17 +216,18 @@ def _row(one: Cell) -> str:
 
 
 def _levels(cells: Sequence[Cell], estimators: Sequence[str], wins: Counter[str]) -> list[str]:
-    bounds = list(dict.fromkeys(name.partition("/")[2] for name in cells[0].levels))
+    bounds = list(dict.fromkeys(name.partition("/")[2] for one in cells for name in one.levels))
     rows = [f"| estimator | {' | '.join(bounds)} | no bound | won |", "|---|" + "---:|" * (len(bounds) + 2)]
     for name in estimators:
         pairs = [f"{name}/{bound}" for bound in bounds]
-        there = [pair for pair in pairs if pair in cells[0].levels]
-        absent = sum(one.absent[pair] for one in cells for pair in there)
-        counts = " | ".join(_level([one.levels[pair] for one in cells]) if pair in there else "–" for pair in pairs)
+        absent = sum(one.absent.get(pair, 0) for one in cells for pair in pairs)
+        counts = " | ".join(_level([one.levels[pair] for one in cells if pair in one.levels]) for pair in pairs)
         rows.append(f"| {printed(name)} | {counts} | {absent:,} | {wins[name]} |")
     return rows
 
 
 def _level(counts: Sequence[Counted]) -> str:
+    if not counts:
+        return "–"
     worst = max(one.errors / one.trials for one in counts)
     return f"{sum(one.over for one in counts)} ({worst:.0%})"
