@@ -17,7 +17,7 @@ from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.policy import DeterministicControl
 from tightrope.base.problem import Problem
 from tightrope.base.records import Advice, Bound, Interval, Side
-from tightrope.base.threads import threads
+from tightrope.base.threads import passes_by, threads
 from tightrope.behaviors import behavior as find_behavior
 from tightrope.bounds import Method
 from tightrope.bounds import method as find_method
@@ -330,7 +330,7 @@ def evaluate(
         confidence, n_resamples, seed, resampling, max_ratio, behavior, precision, progress, engine, n_jobs
     )
     sides: tuple[Side, ...] = ("lower", "upper") if side == "both" or threshold is not None else (side,)
-    with threads(settings.n_jobs):
+    with threads(settings.n_jobs), passes_by(settings.workers(dataset)):
         with failing():
             problem = problem_of(dataset, policy, settings.behavior, max_step_ratio)
             cases = cases_of(problem, sides, settings)
@@ -449,7 +449,7 @@ def _one(
         find_estimator(DEFAULT_ESTIMATOR if estimator is None else estimator, model=model),
         find_method(DEFAULT_METHOD if method is None else method),
     )
-    with failing(), threads(settings.n_jobs):
+    with failing(), threads(settings.n_jobs), passes_by(settings.workers(dataset)):
         (case,) = cases_of(problem_of(dataset, policy, settings.behavior, max_step_ratio), [side], settings)
         if estimator is None and method is None:
             return _question([case], model).bound(side)

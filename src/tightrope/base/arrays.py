@@ -37,7 +37,7 @@ def as_array(name: str, value: Any, dtype: Any) -> npt.NDArray[Any] | None:
         raise DataError(f"{name} does not convert to an array of {wanted}: {error}") from error
     if dtype is None and array.dtype.kind not in "iubfUM":
         raise DataError(f"{name} must hold integers, floats or text, the same kind in all rows; got mixed types")
-    if dtype in (np.int64, np.bool_) and not np.array_equal(given, array):
+    if array is not given and dtype in (np.int64, np.bool_) and not np.array_equal(given, array):
         raise DataError(f"{name} must hold {'true or false' if dtype is np.bool_ else 'whole numbers'}; got {given}")
     return read_only(array)
 
@@ -55,7 +55,8 @@ def check_offsets(offsets: npt.NDArray[np.int64], n_steps: int) -> None:
     """Refuse offsets that are no partition of the steps."""
     if offsets.ndim != 1 or len(offsets) < 2:
         raise DataError("offsets must have at least two entries: the logs hold no episodes")
-    if offsets[0] != 0 or offsets[-1] != n_steps or (np.diff(offsets) < 1).any():
+    rising = all((np.diff(offsets[part.start : part.stop + 1]) >= 1).all() for part in parts(len(offsets)))
+    if offsets[0] != 0 or offsets[-1] != n_steps or not rising:
         raise DataError(
             f"offsets must rise from 0 to the number of steps ({n_steps}), each episode having at least one step; got "
             f"{offsets[0]} .. {offsets[-1]}"
@@ -69,19 +70,18 @@ def check_lengths(
     episode: Callable[[int], Any],  # the name of an episode by its place
 ) -> None:
     """Refuse episodes that are too long, or that stop before the horizon without having ended."""
-    too_long = np.flatnonzero(lengths > horizon)
-    if len(too_long):
-        first = int(too_long[0])
+    first = _first(lambda part: lengths[part] > horizon, len(lengths))
+    if first is not None:
         raise DataError(
             f"episode {episode(first)} has {lengths[first]} steps, more than horizon={horizon}; raise the horizon, or "
             "drop the later steps from the logs if only the first ones count"
         )
-    cut = np.flatnonzero((lengths < horizon) & ~terminated)
-    if len(cut):
-        first = int(cut[0])
+    first = _first(lambda part: (lengths[part] < horizon) & ~terminated[part], len(lengths))
+    if first is not None:
+        cut = int(((lengths < horizon) & ~terminated).sum())
         raise DataError(
             f"episode {episode(first)} stops after step {lengths[first] - 1} without being flagged as terminated, but "
-            f"the horizon is {horizon} ({len(cut)} of {len(lengths)} episodes are like this). If they ended for good, "
+            f"the horizon is {horizon} ({cut} of {len(lengths)} episodes are like this). If they ended for good, "
             "set the terminated column (or array). If the logger cut them off, choose what to do: "
             'incomplete="terminate" (--incomplete terminate) counts what follows as 0, "drop" leaves these episodes '
             "out"
@@ -110,14 +110,29 @@ def check_return_range(
 ) -> None:
     """Refuse a return outside the declared range, rounding aside."""
     low, high = declared
-    slack = 1e-9 * np.maximum(1e-3 * (high - low if np.isfinite(high - low) else 1.0), np.abs(returns))
-    whole = True if cut is None else ~cut  # of the others only a part is known
-    outside = np.flatnonzero(((returns < low - slack) | (returns > high + slack)) & whole)
-    if len(outside):
+    least = 1e-3 * (high - low if np.isfinite(high - low) else 1.0)
+
+    def outside(part: slice) -> npt.NDArray[np.bool_]:
+        some = returns[part]
+        slack = 1e-9 * np.maximum(least, np.abs(some))
+        whole = True if cut is None else ~cut[part]  # of the others only a part is known
+        return np.asarray(((some < low - slack) | (some > high + slack)) & whole)
+
+    first = _first(outside, len(returns))
+    if first is not None:
         raise DataError(
-            f"the return {returns[outside[0]]:g} of episode {episode(int(outside[0]))} lies outside the declared "
+            f"the return {returns[first]:g} of episode {episode(first)} lies outside the declared "
             f"return_range ({low:g}, {high:g}); correct the range or the logs"
         )
+
+
+def _first(bad: Callable[[slice], npt.NDArray[np.bool_]], n: int) -> int | None:
+    """The first row that is bad, looked for some rows at a time."""
+    for part in parts(n):
+        found = bad(part)
+        if found.any():
+            return int(part.start) + int(np.argmax(found))
+    return None
 
 
 def check_rows(

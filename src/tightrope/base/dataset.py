@@ -22,8 +22,9 @@ from tightrope.base.checks import (
     whole_horizon,
 )
 from tightrope.base.errors import DataError, visible
-from tightrope.base.folder import Folder, Scratch
+from tightrope.base.folder import Folder, Scratch, parts
 from tightrope.base.policy import Policy
+from tightrope.base.threads import passed
 from tightrope.base.warnings import Caution
 
 Array = npt.NDArray[np.float64]
@@ -124,7 +125,10 @@ class TrajectoryDataset:
     @cached_property
     def lengths(self) -> IntArray:
         """Steps per episode, (n,)."""
-        return read_only(np.diff(self.offsets))
+        result: IntArray = Scratch(self.folder).empty(self.n_trajectories, np.int64)
+        for part in parts(self.n_trajectories):
+            result[part] = self.lengths_of(part.start, part.stop)
+        return read_only(result)
 
     @cached_property
     def times(self) -> IntArray:
@@ -139,9 +143,10 @@ class TrajectoryDataset:
     @cached_property
     def returns(self) -> Array:
         """The discounted return of each episode, (n,)."""
-        result = np.empty(self.n_trajectories)
-        for start, stop in self.chunks():
-            result[start:stop] = self.returns_of(start, stop)
+        result: Array = Scratch(self.folder).empty(self.n_trajectories)
+        chunks = list(self.chunks())
+        for (start, stop), part in zip(chunks, passed(lambda chunk: self.returns_of(*chunk), chunks), strict=True):
+            result[start:stop] = part
         return read_only(result)
 
     def returns_of(self, start: int, stop: int) -> Array:

@@ -95,6 +95,10 @@ class BoundError(TightropeError):
     """
 
 
+class TooLargeToSendError(BoundError):
+    """What would have to travel to the workers of a cluster is too large for that."""
+
+
 class MissingBoundError(TightropeError, KeyError):
     """An evaluation holds no bound of that name.
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -30,6 +30,17 @@ def parts(n: int, size: int | None = None) -> Iterator[slice]:
     size = size or PART
     for first in range(0, n, size):
         yield slice(first, min(first + size, n))
+
+
+def summed(values: Anything, call: Callable[[Anything], Anything]) -> float:
+    """The sum of what the call makes of the values, some rows at a time: no array of all of them is made."""
+    return float(sum(float(call(values[part]).sum()) for part in parts(len(values))))
+
+
+def overlapping(n: int) -> Iterator[slice]:
+    """The same, each with the first row of the next: what neighbours must have in common can be looked at."""
+    for part in parts(n):
+        yield slice(part.start, min(part.stop + 1, n))
 
 
 def distinct(values: Anything, scratch: Scratch | None = None) -> Anything:

@@ -16,7 +16,7 @@ from tightrope.base.checks import check_log_probs, lent, numbers, read_only
 from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import DataError, NoOverlapError, PolicyError, TightropeError
 from tightrope.base.policy import Policy, as_policy
-from tightrope.base.threads import side_by_side
+from tightrope.base.threads import passed
 
 ALIKE = 1e-9  # of log ρ: rounding
 ASKED = 1 << 18  # steps that a policy is asked about at once, in memory or not: a network rounds as its batches are cut
@@ -45,7 +45,7 @@ class Ratios:
     def log_max(self) -> Array:
         """The largest log ratio at each time, (horizon,)."""
         largest = np.full(self.dataset.horizon, -np.inf)
-        for part in side_by_side(lambda chunk: self.log(*chunk).max(axis=0), self.dataset.chunks()):
+        for part in passed(lambda chunk: self.log(*chunk).max(axis=0), self.dataset.chunks()):
             np.maximum(largest, part, out=largest)
         return largest
 
@@ -53,7 +53,7 @@ class Ratios:
     def differ(self) -> BoolArray:
         """Whether the two policies act differently in each episode, as far as logged actions show it, (n,)."""
         chunks = self.dataset.chunks()
-        return np.concatenate(list(side_by_side(lambda chunk: np.abs(self.log(*chunk)).max(axis=1) > ALIKE, chunks)))
+        return np.concatenate(list(passed(lambda chunk: np.abs(self.log(*chunk)).max(axis=1) > ALIKE, chunks)))
 
 
 def ratios(dataset: TrajectoryDataset, policy: Any = None) -> Ratios:

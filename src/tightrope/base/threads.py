@@ -1,4 +1,4 @@
-"""Our own threads: parts of one job side by side, each with BLAS held to one thread."""
+"""Our own threads: parts of one job side by side, each with BLAS held to one thread; or the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -8,16 +8,32 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
 
 from tightrope.base.blas import one_blas_thread
+from tightrope.base.errors import TooLargeToSendError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 AHEAD = 2  # parts for each thread that may be begun before the first of them is taken
+TOGETHER = 16  # parts of a pass that go to a worker at once
 _allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
+
+
+class Workers(Protocol):
+    """Somebody else who takes parts of a job: an engine."""
+
+    def map(self, call: Any, ranges: Any) -> Iterator[Any]:
+        """What the call returns for each, in their order."""
+        ...
+
+
+_workers: ContextVar[Workers | None] = ContextVar("workers", default=None)
 
 
 def cores() -> int:
@@ -36,6 +52,42 @@ def threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         _allowed.reset(before)
+
+
+@contextmanager
+def passes_by(workers: Workers | None) -> Iterator[None]:
+    """Passes over all episodes are made by these workers in what runs inside; None: by threads."""
+    before = _workers.set(workers)
+    try:
+        yield
+    finally:
+        _workers.reset(before)
+
+
+def passed(call: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """What ``side_by_side`` gives, by the workers of a cluster where some were named and the call can travel."""
+    workers = _workers.get()
+    if workers is None:
+        return side_by_side(call, items)
+    known = list(items)
+    some = [known[first : first + TOGETHER] for first in range(0, len(known), TOGETHER)]
+    try:
+        return chain.from_iterable(workers.map(_Several(call, dict(np.geterr())), some))
+    except TooLargeToSendError:
+        return side_by_side(call, known)
+
+
+@dataclass(frozen=True)
+class _Several:
+    """A call on several items, with NumPy's error settings as they were where it was begun."""
+
+    call: Callable[[Any], Any]
+    errors: dict[str, Any]
+
+    @one_blas_thread
+    def __call__(self, items: Iterable[Any]) -> list[Any]:
+        with np.errstate(**self.errors):
+            return [self.call(item) for item in items]
 
 
 def side_by_side(call: Callable[[Item], Result], items: Iterable[Item], jobs: int | None = None) -> Iterator[Result]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tightrope.base.behavior import SmoothBehavior
 from tightrope.base.dataset import Array
+from tightrope.base.folder import Scratch
 from tightrope.base.problem import Problem
 from tightrope.base.ratios import Ratios
 from tightrope.estimators.model_based import ModelStatistic
@@ -43,7 +44,8 @@ class Weighing:
         def make_columns(start: int, stop: int) -> Array:
             return make(ratios, start, stop)
 
-        return SumStatistic(problem.dataset.n_trajectories, combine.fields, make_columns, combine)
+        room = Scratch(problem.dataset.folder)
+        return SumStatistic(problem.dataset.n_trajectories, combine.fields, make_columns, combine, room)
 
     @property
     def combine(self) -> RatioSum:

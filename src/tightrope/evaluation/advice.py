@@ -15,6 +15,7 @@ from statistics import NormalDist
 import numpy as np
 
 from tightrope.base.dataset import Array, TrajectoryDataset
+from tightrope.base.folder import summed
 from tightrope.base.records import BehaviorCheck, Bound, ModelCheck, Overlap, Side, Summary
 from tightrope.base.warnings import CODES, Caution, caution, coded
 from tightrope.evaluation.case import Answer
@@ -46,13 +47,13 @@ def spread_warning(
     the first Edgeworth term of Student's one-sided interval for a mean, φ(z)(2z² + 1)/6 · skewness/√n (Hall 1992,
     section 2.6); other intervals and estimators differ in the factor, and a sample's skewness understates the true one.
     """
-    spread = float(np.sqrt(np.square(influence).mean()))
+    spread = float(np.sqrt(summed(influence, np.square) / len(influence)))
     if np.isnan(spread):
         return [caution("one-episode", f"without one of the {drawn} the estimate is undefined")]
     if not spread > 1e-12 * abs(estimate):
         text = f"all {drawn} have the same influence, so the bootstrap sees no uncertainty"
         return [caution("no-spread", text)]
-    skew = float(np.mean((influence / spread) ** 3))
+    skew = summed(influence, lambda some: (some / spread) ** 3) / len(influence)
     toward = -skew if side == "lower" else skew
     normal = NormalDist()
     z = normal.inv_cdf(confidence)

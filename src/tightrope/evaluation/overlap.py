@@ -10,12 +10,12 @@ from tightrope.base.checks import lent, numbers
 from tightrope.base.clusters import Clusters, n_clusters, n_independent, unit
 from tightrope.base.dataset import Array
 from tightrope.base.errors import DataError, PolicyError
-from tightrope.base.folder import distinct, parts
+from tightrope.base.folder import Scratch, distinct, parts, summed
 from tightrope.base.policy import DiscretePolicy, GaussianPolicy
 from tightrope.base.problem import Problem
 from tightrope.base.ratios import Ratios
 from tightrope.base.records import Overlap
-from tightrope.base.threads import side_by_side
+from tightrope.base.threads import passed
 from tightrope.base.warnings import Caution, caution
 from tightrope.functional.strata import levelled_by
 
@@ -50,19 +50,20 @@ def _measured(problem: Problem) -> Overlap:
         return _no_overlap(problem, error)
     sums, squares, heaviest, final = _sums(ratios, None if data.clusters is None else problem.clusters)
     drawn = final if problem.clusters is None else problem.clusters.log_means(final)
+    rising = _sorted(drawn, Scratch(data.folder))
     mean, mean_error = _mean_ratio(drawn, problem.clusters)
     result = Overlap(
         effective_sample_size=_floats(sums**2 / squares),
         largest_share=_floats(heaviest / sums),
-        zero_share=float(np.isneginf(final).mean()),
-        pareto_k=pareto_k(drawn),
+        zero_share=summed(final, np.isneginf) / len(final),
+        pareto_k=_pareto_k(rising),
         mean_ratio=mean,
         mean_ratio_error=mean_error,
         mean_ratio_evidence=evidence(wagered(drawn)),
         unlogged_mass=unlogged_mass(problem),
         infinite_variance=infinite_variance(problem),
         deterministic=tuple(_deterministic(problem)),
-        tail=_tail(drawn),
+        tail=_tail(rising),
         n_clusters=n_clusters(data),
     )
     return replace(result, warnings=tuple(_warnings(result, n_independent(data))))
@@ -74,16 +75,19 @@ def _sums(ratios: Ratios, clusters: Clusters | None) -> tuple[Array, Array, Arra
     ρ is that of an episode or, with clusters, the mean of one: what resampling draws.
     """
     data, largest = ratios.dataset, ratios.log_max
-    sums, squares, final = np.zeros(data.horizon), np.zeros(data.horizon), np.empty(data.n_trajectories)
+    sums, squares = np.zeros(data.horizon), np.zeros(data.horizon)
+    final: Array = Scratch(data.folder).empty(data.n_trajectories)
     table, chunks = np.zeros((0 if clusters is None else clusters.n, data.horizon)), list(data.chunks())
 
     def part(chunk: tuple[int, int]) -> list[Array]:
         logs = ratios.log(*chunk)
-        final[slice(*chunk)] = logs[:, -1]
-        relative = np.exp(logs - largest)
-        return [relative] if clusters is not None else [relative.sum(axis=0), np.square(relative).sum(axis=0)]
+        last, relative = logs[:, -1].copy(), np.exp(logs - largest)
+        if clusters is not None:
+            return [last, relative]
+        return [last, relative.sum(axis=0), np.square(relative).sum(axis=0)]
 
-    for chunk, added in zip(chunks, side_by_side(part, chunks), strict=True):
+    for chunk, (last, *added) in zip(chunks, passed(part, chunks), strict=True):
+        final[slice(*chunk)] = last
         if clusters is None:
             sums += added[0]
             squares += added[1]
@@ -174,15 +178,23 @@ def _mean_ratio(final: Array, clusters: Clusters | None = None) -> tuple[float, 
     top, n = float(final.max()), len(final)
     if top > LARGEST_LOG:
         return np.inf, np.inf
-    relative, scale = np.exp(final - top), float(np.exp(top))
-    off = levelled_by(clusters, relative)
-    return scale * float(relative.mean()), scale * float(off.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+    scale = float(np.exp(top))
+    if clusters is not None:
+        relative = np.exp(final - top)
+        mean, spread = float(relative.mean()), float(levelled_by(clusters, relative).std(ddof=1)) if n > 1 else np.inf
+        return scale * mean, scale * spread / np.sqrt(n)
+    mean = summed(final, lambda some: np.exp(some - top)) / n
+    squares = summed(final, lambda some: np.square(np.exp(some - top) - mean))
+    return scale * mean, scale * float(np.sqrt(squares / (n - 1)) / np.sqrt(n)) if n > 1 else np.inf
 
 
 def wagered(final: Array) -> Array:
     """The log-wealth log Π_i (1 + c_j (ρ_i − 1)) of each bet c_j that the ratios ρ = exp(final) average above 1."""
     stay, stake = np.log1p(-BETS), np.log(BETS)
-    return np.array([float(np.logaddexp(a, b + final).sum()) for a, b in zip(stay, stake, strict=True)])
+    wealth = np.zeros(len(BETS))
+    for part in parts(len(final)):
+        wealth += [float(np.logaddexp(a, b + final[part]).sum()) for a, b in zip(stay, stake, strict=True)]
+    return wealth
 
 
 def evidence(wealth: Array) -> float:
@@ -196,28 +208,43 @@ def evidence(wealth: Array) -> float:
     return float(np.logaddexp.reduce(wealth) - np.log(len(BETS)))
 
 
-def _tail(final: Array) -> tuple[tuple[float, float], ...]:
+def _sorted(final: Array, scratch: Scratch) -> Array:
+    """The final log-ratios, rising; sorted where they lie, without another copy."""
+    rising: Array = scratch.empty(len(final))
+    for part in parts(len(final)):
+        rising[part] = final[part]
+    rising.sort()
+    return rising
+
+
+def _tail(rising: Array) -> tuple[tuple[float, float], ...]:
     """The survival function of the final ratios that fit a float64, at places spread evenly over its logarithm."""
-    ordered = np.sort(final[np.isfinite(final) & (final < LARGEST_LOG)])[::-1]
+    first, last = np.searchsorted(rising, -np.inf, side="right"), np.searchsorted(rising, LARGEST_LOG)
+    ordered = rising[first:last][::-1]
     if not len(ordered):
         return ()
     ranks = np.unique(np.geomspace(1, len(ordered), TAIL_POINTS).round().astype(np.int64))
-    ratios, shares = np.exp(ordered[ranks - 1]), ranks / len(final)
+    ratios, shares = np.exp(ordered[ranks - 1]), ranks / len(rising)
     return tuple((float(ratio), float(share)) for ratio, share in zip(ratios, shares, strict=True))
 
 
 def pareto_k(log_ratios: Array) -> float | None:
+    """The shape of the tail of these ratios."""
+    return _pareto_k(np.sort(log_ratios))
+
+
+def _pareto_k(rising: Array) -> float | None:
     """The shape of a generalised Pareto distribution fitted to the largest ratios; None when there are under 21.
 
     Zhang and Stephens (2009) with the weak prior of Vehtari, Simpson, Gelman, Yao, Gabry, "Pareto Smoothed Importance
     Sampling" (2024), on the min(n/5, 3√n) largest.
     """
-    n = len(log_ratios)
+    n = len(rising)
     size = int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
     if size < 5:
         return None
-    ordered = np.sort(np.exp(np.maximum(log_ratios - log_ratios.max(), -600.0)))  # below: zero beside the largest
-    tail = ordered[-size:] - ordered[-size - 1]
+    ordered = np.exp(np.maximum(rising[-size - 1 :] - rising[-1], -600.0))  # below: zero beside the largest
+    tail = ordered[1:] - ordered[0]
     tail = tail[tail > 0]
     if len(tail) < 5 or tail[0] == tail[-1]:
         return None

@@ -7,6 +7,7 @@ from typing import Any
 
 from tightrope.base.behavior import BehaviorModel
 from tightrope.base.checks import is_number
+from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError
 from tightrope.base.names import must_be_one_of
 from tightrope.functional.engines import Engine, Precision, Progress, cuda
@@ -54,6 +55,10 @@ class Settings:
         if self.engine == "cuda":  # before anything is fitted
             cuda.check_available()
             cuda.check_scheme(scheme(self.resampling))
+
+    def workers(self, dataset: TrajectoryDataset) -> Engine | None:
+        """Who makes passes over all episodes: the workers of a cluster, where they can open the logs themselves."""
+        return self.engine if isinstance(self.engine, Engine) and dataset.folder is not None else None
 
     def shown(self, behavior: BehaviorModel | None) -> dict[str, Any]:
         """What of them decides the numbers, for the record."""

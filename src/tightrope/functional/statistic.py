@@ -10,7 +10,7 @@ replicates is one matrix product, leaving one out is one subtraction, and sums a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,7 +21,8 @@ from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import numbers
 from tightrope.base.dataset import Array
 from tightrope.base.errors import TightropeError
-from tightrope.base.threads import side_by_side
+from tightrope.base.folder import Scratch, summed
+from tightrope.base.threads import passed
 
 COLUMN_BYTES = 2 << 20  # what one chunk of columns may take: small enough for the cache, and to be allocated cheaply
 KEPT_BYTES = 16 << 20  # columns up to this size are made once and kept, since several passes go over them
@@ -107,10 +108,11 @@ class SumStatistic:
     fields: Mapping[str, slice]  # the columns by name
     make_columns: Callable[[int, int], Array]  # episodes start..stop to (stop - start, columns)
     combine: Combine
+    scratch: Scratch = field(default_factory=Scratch)  # room for numbers of each episode
 
     def __getstate__(self) -> dict[str, Any]:
         """What others need to go on: of what was computed on the way, only the summary, which takes a pass."""
-        kept = [field.name for field in fields(self)] + ["summary"]
+        kept = [one.name for one in fields(self)] + ["summary"]
         return {name: value for name, value in self.__dict__.items() if name in kept}
 
     @cached_property
@@ -155,7 +157,7 @@ class SumStatistic:
     def summary(self) -> ColumnSummary:
         """Sums and sizes of all columns, from one pass."""
         sums, low, high = (np.zeros(self.n_columns) for _ in range(3))
-        for total, least, most in side_by_side(self._summary, self.places()):
+        for total, least, most in passed(self._summary, self.places()):
             sums += total
             np.minimum(low, least, out=low)
             np.maximum(high, most, out=high)
@@ -181,9 +183,7 @@ class SumStatistic:
     @one_blas_thread
     def _influence(self) -> Array:
         slope = self.combine.gradient(self.summary.sums)
-        parts = list(side_by_side(lambda place: self._columns(*place) @ slope, self.places()))
-        result: Array = self.n_trajectories * np.concatenate(parts)
-        return result
+        return self._each(lambda place: self.n_trajectories * (self._columns(*place) @ slope))
 
     @one_blas_thread
     def leave_one_out(self) -> Array:
@@ -193,12 +193,18 @@ class SumStatistic:
         are summed afresh.
         """
         total = self.summary.sums
-        parts = side_by_side(lambda place: self.combine(total - self._columns(*place)), self.places())
-        result = np.concatenate(list(parts))
+        result = self._each(lambda place: self.combine(total - self._columns(*place)))
         for index in self._dominant():
             weights = np.ones(self.n_trajectories)
             weights[index] = 0.0
             result[index] = self(weights)
+        return result
+
+    def _each(self, call: Callable[[tuple[int, int]], Array]) -> Array:
+        """One number for each episode, (n,)."""
+        result: Array = self.scratch.empty(self.n_trajectories)
+        for (start, stop), part in zip(self.places(), passed(call, self.places()), strict=True):
+            result[start:stop] = part
         return result
 
     def _dominant(self) -> set[int]:
@@ -234,7 +240,7 @@ class ColumnSummary:
 def standard_error(influence: Array) -> float:
     """√(Σ ψ_i² / n(n−1)): for a mean, s/√n."""
     n = len(influence)
-    return float(np.sqrt(np.square(influence).sum() / (n * (n - 1)))) if n > 1 else float("inf")
+    return float(np.sqrt(summed(influence, np.square) / (n * (n - 1)))) if n > 1 else float("inf")
 
 
 def row_errors(weights: Array, effects: Array, draws: Sequence[int]) -> Array:

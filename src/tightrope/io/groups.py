@@ -8,6 +8,7 @@ import numpy as np
 
 from tightrope.base.dataset import IntArray
 from tightrope.base.errors import DataError
+from tightrope.base.folder import parts
 from tightrope.base.names import must_be_one_of
 from tightrope.base.warnings import Caution, caution
 from tightrope.io.columns import Columns, Values, quoted
@@ -92,7 +93,7 @@ def serial_notes(returns: Values, arrival: IntArray) -> tuple[Caution, ...]:
     if n < FEWEST:
         return ()
     if n > MOST_EPISODES:
-        early = np.argpartition(arrival, MOST_EPISODES)[:MOST_EPISODES]
+        early = _earliest(arrival, MOST_EPISODES)
         return serial_notes(returns[early], arrival[early])
     _, place, counts = np.unique(returns[np.argsort(arrival, kind="stable")], return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # of equals their mean
@@ -108,6 +109,16 @@ def serial_notes(returns: Values, arrival: IntArray) -> tuple[Caution, ...]:
         "for independent; if they come in groups (days, patients), name their column: read(cluster=...), --cluster"
     )
     return (caution("serial", text, correlation=correlation, episodes=n),)
+
+
+def _earliest(arrival: IntArray, count: int) -> IntArray:
+    """Where the lowest numbers of different ones stand, so many of them, found some rows at a time."""
+    known = np.zeros(0, dtype=np.int64)
+    for part in parts(len(arrival)):
+        known = np.append(known, np.arange(part.start, part.stop))
+        if len(known) > count:
+            known = known[np.argpartition(arrival[known], count - 1)[:count]]
+    return known
 
 
 MOST_EPISODES = 1_000_000  # of which the first are enough to tell

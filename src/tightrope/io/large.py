@@ -14,7 +14,7 @@ import numpy as np
 
 from tightrope.base.dataset import BoolArray
 from tightrope.base.errors import DataError
-from tightrope.base.folder import Folder
+from tightrope.base.folder import Folder, overlapping
 from tightrope.base.names import must_be_one_of
 from tightrope.base.threads import AHEAD, cores, side_by_side
 from tightrope.io.aliases import ColumnMap
@@ -70,9 +70,11 @@ class Large:
                 progress(done, self.rows)
         pa.default_memory_pool().release_unused()
         steps = growing.ordered()
-        same = np.flatnonzero(steps.episode_ids[1:] == steps.episode_ids[:-1])
-        if len(same):
-            raise self._scattered(steps.episode_ids[same[0]])
+        for part in overlapping(len(steps.episode_ids)):
+            names = steps.episode_ids[part]
+            same = np.flatnonzero(names[1:] == names[:-1])
+            if len(same):
+                raise self._scattered(names[same[0]])
         unused = [name for name in self.schema.names if name not in columns.taken]
         rows = columns.table.drop_columns([ROW])
         return steps, replace(columns, table=rows, broken=dict.fromkeys(unused, "not read"))

@@ -12,7 +12,7 @@ from tightrope.base.checks import whole_horizon
 from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
-from tightrope.base.folder import Folder
+from tightrope.base.folder import Folder, Scratch, parts
 from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.policy import Policy, as_policy
 from tightrope.base.ratios import eval_log_probs
@@ -96,12 +96,12 @@ def read(
     horizon, discount, notes = _settled(contents, horizon, discount)
     is_declared = horizon is not None or contents.one_step  # episodes of one step have a horizon of 1 by definition
     horizon = int(steps.lengths.max()) if horizon is None else whole_horizon(horizon)
-    short = (steps.lengths < horizon) & ~steps.terminated
+    short = contents.short(horizon)
     _check_incomplete(contents, short, incomplete)
     dataset = TrajectoryDataset(
         offsets=contents.offsets(),
         rewards=steps.rewards,
-        terminated=steps.terminated | short if incomplete != "error" else steps.terminated,
+        terminated=steps.terminated | short if incomplete != "error" and short.any() else steps.terminated,
         cut=short if incomplete == "terminate" and short.any() else None,
         n_dropped=int(short.sum()) if incomplete == "drop" else 0,
         horizon=horizon,
@@ -123,12 +123,14 @@ def read(
         reading=(*contents.notes, *notes, *_not_read(contents, steps.behavior_log_probs is None and behavior is None)),
         folder=contents.folder,
     )
-    return _finished(dataset, contents, short if incomplete == "drop" else np.zeros_like(short), behavior)
+    return _finished(dataset, contents, short if incomplete == "drop" else None, behavior)
 
 
-def _finished(dataset: TrajectoryDataset, contents: _Contents, dropped: BoolArray, behavior: Any) -> TrajectoryDataset:
+def _finished(
+    dataset: TrajectoryDataset, contents: _Contents, dropped: BoolArray | None, behavior: Any
+) -> TrajectoryDataset:
     """Without what is dropped, with what speaks against independence, and with the behaviour policy."""
-    if dropped.any():
+    if dropped is not None and dropped.any():
         dataset = dataset.take(~dropped)
     dataset = _noted(dataset, _dependence(dataset, contents))
     return dataset if behavior is None else _with_behavior(dataset, as_policy(behavior))
@@ -146,12 +148,20 @@ class _Contents:
 
     def offsets(self) -> IntArray:
         """Where episodes begin, and the end."""
-        offsets = np.append(0, np.cumsum(self.steps.lengths))
-        if self.folder is None:
-            return offsets
-        column = self.folder.column()
-        column.append(offsets)
-        return column.array()
+        lengths = self.steps.lengths
+        offsets: IntArray = Scratch(self.folder).empty(len(lengths) + 1, np.int64)
+        offsets[0] = 0
+        for part in parts(len(lengths)):
+            offsets[part.start + 1 : part.stop + 1] = offsets[part.start] + np.cumsum(lengths[part])
+        return offsets
+
+    def short(self, horizon: int) -> BoolArray:
+        """Which episodes stop before the horizon and are not flagged as terminated."""
+        steps = self.steps
+        result: BoolArray = Scratch(self.folder).empty(len(steps.lengths), np.bool_)
+        for part in parts(len(steps.lengths)):
+            result[part] = (steps.lengths[part] < horizon) & ~steps.terminated[part]
+        return result
 
 
 def _contents(
@@ -224,7 +234,7 @@ def _check_incomplete(contents: _Contents, short: BoolArray, incomplete: Incompl
         raise DataError(
             'incomplete="drop" leaves no episode: all stop before the horizon without being flagged as terminated'
         )
-    if incomplete != "error":
+    if incomplete != "error" or not short.any():
         return
     unclear = np.flatnonzero(short & contents.steps.unclear)
     if len(unclear):

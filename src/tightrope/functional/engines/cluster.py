@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tightrope.base.errors import BoundError, TightropeError
+from tightrope.base.errors import BoundError, TightropeError, TooLargeToSendError
 from tightrope.base.folder import mapping_of
 from tightrope.functional.engines.base import Sums, added
 
@@ -66,7 +66,7 @@ class Cluster:
     def _submitted(self, call: Callable[[range], Any], ranges: Sequence[range]) -> list[Any]:
         packed = _packed(call)
         if len(packed) > MOST_BYTES:
-            raise BoundError(
+            raise TooLargeToSendError(
                 f"logs in memory must be small to travel to the workers of a cluster; these take {len(packed):,}"
                 " bytes. Keep them in files that all workers see: read(memory=..., scratch=...), --memory and --scratch"
             )
