@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass
 
+from tightrope.base.cluster import _packed, _unpacked
 from tightrope.functional.engines.base import tree_sum
-from tightrope.functional.engines.cluster import _packed, _unpacked
 
 
 @dataclass

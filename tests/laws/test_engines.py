@@ -14,10 +14,11 @@ import pytest
 
 import tightrope
 from tests.engines import Everywhere, Pieces
+from tightrope.base import cluster
 from tightrope.base.problem import Problem
 from tightrope.domains import small
 from tightrope.estimators import USUAL, estimator
-from tightrope.functional.engines import base, cluster, replicate, sums
+from tightrope.functional.engines import base, replicate, sums
 from tightrope.functional.engines.base import group_ranges, tree_sum
 from tightrope.functional.resampling import Bayesian, Multinomial, Poisson
 
@@ -150,6 +151,25 @@ def test_a_worker_killed_in_the_middle_changes_nothing(workers):
     victim.join()
     workers.wait_for_workers(2, timeout=30)
     assert set(workers.run(os.getpid).values()) != set(pids.values())
+
+
+def test_workers_read_the_logs_themselves(workers, tmp_path, monkeypatch):
+    """Also if one of them is killed on the way; and every pass over the logs is theirs."""
+    monkeypatch.setattr("tightrope.io.large.LEAST_ROWS", 1000)
+    for number in range(6):
+        part = DATA.take(np.arange(number * 900, (number + 1) * 900))
+        tightrope.write(part, tmp_path / f"{number}.parquet")
+    whole = tightrope.read(tmp_path / "*.parquet")
+    pids = workers.run(os.getpid)
+    victim = threading.Thread(target=lambda: (time.sleep(0.2), os.kill(next(iter(pids.values())), signal.SIGKILL)))
+    victim.start()
+    logs = tightrope.read(tmp_path / "*.parquet", memory=200_000, scratch=tmp_path, engine=workers)
+    victim.join()
+    workers.wait_for_workers(2, timeout=30)
+    assert logs.folder is not None
+    options = {"estimator": "pdwis", "method": "studentized", "n_resamples": 50}
+    one = tightrope.lower_bound(whole, WALKER.candidate, **options)
+    assert tightrope.lower_bound(logs, WALKER.candidate, engine=workers, **options) == one
 
 
 def test_a_study_with_a_worker_killed_has_every_trial_once_and_the_same_bytes(workers, tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.base.checks import check_unmasked, read_only
+from tightrope.base.checks import check_unmasked, first_row, read_only
 from tightrope.base.errors import DataError
 from tightrope.base.folder import parts
 from tightrope.base.warnings import Caution
@@ -93,13 +93,12 @@ def check_reward_range(
 ) -> None:
     """Refuse a reward outside the declared range."""
     low, high = declared
-    for part in parts(len(rewards)):
-        outside = np.flatnonzero((rewards[part] < low) | (rewards[part] > high)) + part.start
-        if len(outside):
-            raise DataError(
-                f"reward {rewards[outside[0]]:g} at {where(int(outside[0]))} lies outside the declared reward_range "
-                f"({low:g}, {high:g}); correct the range or the logs"
-            )
+    step = first_row(lambda some: (some < low) | (some > high), rewards)
+    if step is not None:
+        raise DataError(
+            f"reward {rewards[step]:g} at {where(step)} lies outside the declared reward_range "
+            f"({low:g}, {high:g}); correct the range or the logs"
+        )
 
 
 def check_return_range(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tightrope.base.errors import DataError, PolicyError, TightropeError
 from tightrope.base.folder import distinct, parts
+from tightrope.base.threads import passed
 
 T = TypeVar("T", bound=np.generic)
 Where = Callable[[int], str]  # names a row: "episode 3, step 7"
@@ -73,22 +74,32 @@ def check_finite(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
     """Refuse NaN and infinity."""
     if values is None or values.dtype.kind != "f":
         return
-    for part in parts(len(values)):
-        bad = ~np.isfinite(values[part]).reshape(part.stop - part.start, -1).all(axis=1)
-        if bad.any():
-            step = part.start + int(np.argmax(bad))
-            raise DataError(f"{name} must be a finite number; got {values[step]} at {where(step)}")
+    step = first_row(lambda some: ~np.isfinite(some).reshape(len(some), -1).all(axis=1), values)
+    if step is not None:
+        raise DataError(f"{name} must be a finite number; got {values[step]} at {where(step)}")
+
+
+def first_row(test: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]], values: npt.NDArray[Any]) -> int | None:
+    """The first row that the test is true of; all cores, or the workers of a cluster, look for it."""
+
+    def found(part: slice) -> int:
+        rows = test(values[part])
+        return int(part.start) + int(np.argmax(rows)) if rows.any() else -1
+
+    return next((row for row in passed(found, parts(len(values))) if row >= 0), None)
 
 
 def check_size(name: str, values: npt.NDArray[Any], where: Where) -> None:
     """Refuse numbers that are so large, or all of them so small, that their squares overflow or vanish."""
     if values.dtype.kind != "f" or not values.size:
         return
-    step, largest = 0, -1.0
-    for part in parts(len(values)):
+
+    def most(part: slice) -> tuple[float, int]:
         sizes = np.abs(values[part]).reshape(part.stop - part.start, -1).max(axis=1)
-        if sizes.max() > largest:
-            step, largest = part.start + int(np.argmax(sizes)), float(sizes.max())
+        return float(sizes.max()), -(int(part.start) + int(np.argmax(sizes)))
+
+    largest, step = max(passed(most, parts(len(values))))  # the first of equals
+    step = -step
     if largest > LARGEST:
         raise DataError(
             f"{name} must lie within ±{LARGEST:g}, because larger squares overflow; got {values[step]} at "
@@ -113,19 +124,12 @@ def check_log_probs(
     """Refuse NaN, +∞, positive log-probabilities of discrete actions and (unless ``zero``) −∞."""
     if values is None:
         return
-    for part in parts(len(values)):
-        some = values[part]
-        bad = np.isnan(some) | (some == np.inf)
-        if not zero:
-            bad |= some == -np.inf
-        if not bad.any():
-            continue
-        step = part.start + int(np.argmax(bad))
+    step = first_row(lambda some: np.isnan(some) | (some == np.inf) | ((some == -np.inf) & (not zero)), values)
+    if step is not None:
         need = "a number or -inf" if zero else "finite, because the behaviour policy took this action"
         raise error(f"{name} must be {need}; got {values[step]} at {where(step)}")
-    if discrete is not False and len(values) and values.max() > ROUNDING:
-        step = next(part.start + int(np.argmax(values[part] > ROUNDING)) for part in parts(len(values))
-                    if values[part].max() > ROUNDING)  # fmt: skip
+    step = None if discrete is False else first_row(lambda some: some > ROUNDING, values)
+    if step is not None:
         raise error(
             f"{name} must be at most 0, the logarithm of a probability; got {values[step]:g} at {where(step)}. Only a "
             f"density of continuous (float) actions may exceed 1{'' if discrete else '; these logs hold no actions'}"

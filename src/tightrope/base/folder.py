@@ -76,14 +76,15 @@ def _sorted_distinct(values: Anything, scratch: Scratch) -> Anything:
 class Folder:
     """Where arrays are kept as files, which the system pages in and out as it likes."""
 
-    def __init__(self, place: str | os.PathLike[str] | None = None, memory: int = 0) -> None:
+    def __init__(self, place: str | os.PathLike[str] | None = None, memory: int = 0, *, passing: bool = True) -> None:
         self.memory = memory  # bytes that whoever uses these arrays may take
         try:
             self.path = Path(tempfile.mkdtemp(prefix="tightrope-", dir=place))
         except OSError as error:
             raise DataError(f"scratch must be a folder that can be written to; got {place!r}: {error}") from error
         self._numbers = count()
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        if passing:  # else whoever has the place takes it away
+            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     def column(self) -> Column:
         """A new array that grows."""
@@ -92,12 +93,15 @@ class Folder:
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Anything:
         """An array to be filled in; its file goes away with it."""
         path, kind = self.new_path(), np.dtype(dtype)
-        size = kind.itemsize * int(np.prod(shape))
-        with self.writing(), path.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, max(1, size))  # a full disk is said now, not by a signal later
+        self.allocate(path, kind.itemsize * int(np.prod(shape)))
         array = np.memmap(path, kind, "r+", shape=shape)
         weakref.finalize(array._mmap, path.unlink, missing_ok=True)  # type: ignore[attr-defined]  # views keep it too
         return array
+
+    def allocate(self, path: Path, size: int) -> None:
+        """Make a file of so many bytes; a full disk is said now, not by a signal later."""
+        with self.writing(), path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, max(1, size))
 
     def new_path(self) -> Path:
         """A name that no other array has."""

@@ -184,7 +184,7 @@ def evaluate(
         candidate = named_policy(policy, policy_class, epsilon, sigma, onnx_output, deterministic)
         dataset = load(
             logs, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, behavior_policy,
-            cluster, strata, memory, scratch,
+            cluster, strata, memory, scratch, engine,
         )  # fmt: skip
         say(f"read: {'; '.join(dataset.reading)}", err=True)
         with progress_bar("resampling") as progress:

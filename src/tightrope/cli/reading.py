@@ -36,6 +36,7 @@ def load(
     strata: str | None = None,
     memory: str | None = None,
     scratch: Path | None = None,
+    engine: str = "local",
 ) -> TrajectoryDataset:
     """The logs, with the candidate's probabilities where it is one of their columns."""
     from tightrope.adapters import load_policy
@@ -59,6 +60,7 @@ def load(
             memory=memory,
             scratch=scratch,
             progress=progress,
+            engine=engine,
         )
 
 

@@ -94,7 +94,7 @@ def reproduce(
 ) -> None:
     """Run the experiments of "Bootstrapping with Models", draw its figures, and say which of its claims hold."""
     with errors():
-        from tightrope.functional.engines.cluster import cluster_at
+        from tightrope.base.cluster import cluster_at
         from tightrope.studies.reproduce import reproduce as run
         from tightrope.studies.table import findings_table
 
@@ -106,7 +106,7 @@ def reproduce(
 
 def _run(study: Any, folder: Path, workers: int | None, cluster: str | None) -> None:
     """Run a study and print its results."""
-    from tightrope.functional.engines.cluster import cluster_at
+    from tightrope.base.cluster import cluster_at
     from tightrope.studies.runner import run_study
     from tightrope.studies.summary import read_results, summarize_results
     from tightrope.studies.table import study_table

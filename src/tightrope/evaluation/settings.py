@@ -7,11 +7,11 @@ from typing import Any
 
 from tightrope.base.behavior import BehaviorModel
 from tightrope.base.checks import is_number
+from tightrope.base.cluster import clustered
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError
 from tightrope.base.names import must_be_one_of
 from tightrope.functional.engines import Engine, Precision, Progress, cuda
-from tightrope.functional.engines.cluster import Cluster, cluster_at, is_client
 from tightrope.functional.resampling import WeightScheme, check_resamples, scheme, seed_of
 
 PRECISIONS = ("float64", "float32")
@@ -41,10 +41,7 @@ class Settings:
             raise BoundError(f"max_ratio must be a positive number or None; got {self.max_ratio!r}")
         if self.precision not in PRECISIONS:
             raise BoundError(must_be_one_of("precision", self.precision, PRECISIONS))
-        if isinstance(self.engine, str) and "://" in self.engine:
-            object.__setattr__(self, "engine", cluster_at(self.engine))
-        if is_client(self.engine):
-            object.__setattr__(self, "engine", Cluster(self.engine))
+        object.__setattr__(self, "engine", clustered(self.engine))
         if not isinstance(self.engine, Engine) and self.engine not in ENGINES:
             raise BoundError(must_be_one_of("engine", self.engine, ENGINES, "a dask client or address"))
         if self.n_jobs is not None and not (is_number(self.n_jobs) and self.n_jobs % 1 == 0 and self.n_jobs >= 1):

@@ -18,10 +18,11 @@ from tightrope.base.folder import Folder, overlapping
 from tightrope.base.names import must_be_one_of
 from tightrope.base.threads import AHEAD, cores, side_by_side
 from tightrope.io.aliases import ColumnMap
-from tightrope.io.columns import Columns
+from tightrope.io.columns import Columns, row_of_table
 from tightrope.io.episodes import FLAGS, MissingStepError, is_one_step
 from tightrope.io.files import File, is_parquet, opened_parquet
 from tightrope.io.logs import Logs
+from tightrope.io.partitions import Workers, shared_out
 from tightrope.io.places import partition_kinds, partitioned, same_kind
 from tightrope.io.steps import Growing, Named, Steps
 
@@ -39,17 +40,46 @@ class Large:
 
     files: tuple[File, ...]
     schema: Any  # of all files together
-    rows: int
+    sizes: tuple[int, ...]  # rows of each file
     columns: Columns  # of a table without rows
     one_step: bool
     batch: int  # rows
 
-    def steps(self, named: Named, folder: Folder, progress: Progress | None) -> tuple[Steps, Columns]:
-        """All steps, in files of the folder."""
+    @property
+    def rows(self) -> int:
+        """Of all files."""
+        return sum(self.sizes)
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether episodes have no names, and are numbered as they come."""
+        return self.one_step or self.columns.name("episode") is None
+
+    def steps(
+        self, named: Named, folder: Folder, progress: Progress | None, workers: Workers | None = None
+    ) -> tuple[Steps, Columns]:
+        """All steps, in files of the folder; converted by workers where they can tell where episodes begin."""
+        if workers is not None and (self.one_step or not self.unnamed):
+            growing, columns = shared_out(self, named, folder, progress, workers)
+        else:
+            growing, columns = self.converted(named, folder, range(len(self.files)), progress)
+        steps = growing.ordered()
+        for part in overlapping(len(steps.episode_ids)):
+            names = steps.episode_ids[part]
+            same = np.flatnonzero(names[1:] == names[:-1])
+            if len(same):
+                raise self._scattered(names[same[0]])
+        unused = [name for name in self.schema.names if name not in columns.taken]
+        return steps, replace(columns, broken=dict.fromkeys(unused, "not read"))
+
+    def converted(
+        self, named: Named, folder: Folder, files: range, progress: Progress | None = None
+    ) -> tuple[Growing, Columns]:
+        """The steps of the episodes that begin in some of the files, and what their columns are taken for."""
         import pyarrow as pa
 
         growing, done = Growing(folder), 0
-        columns, whole = self.columns, self._whole()
+        columns, whole = self.columns, self._whole(files)
 
         def converted(table: Any) -> tuple[Steps, Columns] | tuple[DataError, Any]:
             try:
@@ -62,34 +92,32 @@ class Large:
         for piece, columns in side_by_side(converted, whole):
             if isinstance(piece, DataError):
                 raise self._explained(piece, columns, whole, growing)
-            if self.columns.name("episode") is None or self.one_step:
+            if self.unnamed:
                 piece = replace(piece, episode_ids=piece.episode_ids + growing.count)
             growing.append(piece)
             done += columns.n_rows
             if progress is not None:
                 progress(done, self.rows)
         pa.default_memory_pool().release_unused()
-        steps = growing.ordered()
-        for part in overlapping(len(steps.episode_ids)):
-            names = steps.episode_ids[part]
-            same = np.flatnonzero(names[1:] == names[:-1])
-            if len(same):
-                raise self._scattered(names[same[0]])
-        unused = [name for name in self.schema.names if name not in columns.taken]
-        rows = columns.table.drop_columns([ROW])
-        return steps, replace(columns, table=rows, broken=dict.fromkeys(unused, "not read"))
+        held = columns.table.schema.empty_table()  # a slice would keep all rows alive, and take them along
+        held = held.drop_columns([ROW]) if ROW in held.column_names else held
+        return growing, replace(columns, table=held, order=None, where=row_of_table)
 
     # -- whole episodes ----------------------------------------------------------------------------------------
 
-    def _whole(self) -> Iterator[Any]:
-        """Tables of whole episodes."""
+    def _whole(self, files: range) -> Iterator[Any]:
+        """Tables of whole episodes, of those that begin in these files."""
         import pyarrow as pa
 
-        kept = None
-        for batch in self._batches():
+        kept, earlier = None, self._names_before(files.start)
+        for batch in self._batches(files):
             if self.one_step:
                 yield batch
                 continue
+            if earlier is not None:
+                going_on = self._among(batch, earlier)
+                own, others = _apart(batch, going_on)
+                batch, earlier = own, self._names(others) if others.num_rows else None
             if kept is None:
                 kept = batch
                 continue
@@ -99,28 +127,63 @@ class Large:
             if ended.num_rows:
                 yield ended
         if kept is not None:
+            yield from self._to_the_end(kept, files.stop)
+
+    def _to_the_end(self, kept: Any, file: int) -> Iterator[Any]:
+        """What is left, with those rows of its episodes that come in the files from there on."""
+        import pyarrow as pa
+
+        for batch in self._batches(range(file, len(self.files))):
+            ended, kept = _apart(kept, self._going_on(kept, batch))
+            if ended.num_rows:
+                yield ended
+            if not kept.num_rows:
+                return
+            _, more = _apart(batch, self._among(batch, self._names(kept)))
+            kept = pa.concat_tables([kept, more])
+        if kept.num_rows:
             yield kept
+
+    def _names_before(self, file: int) -> Any:
+        """The names in the last batch before a file: an episode of one of them belongs there. None: there is none."""
+        before = [place for place in range(file) if self.sizes[place]]
+        if not before or self.one_step:
+            return None
+        name, last = self.columns.name("episode"), None
+        if name is None:  # then nobody else has any of the files
+            return None
+        for batch in self._batches(range(before[-1], before[-1] + 1), [name]):
+            last = batch
+        return self._names(last)
+
+    def _names(self, table: Any) -> Any:
+        import pyarrow.compute as pc
+
+        return pc.unique(table[self.columns.name("episode")])
+
+    def _among(self, table: Any, names: Any) -> BoolArray:
+        """Which rows belong to one of these episodes."""
+        import pyarrow.compute as pc
+
+        result: BoolArray = pc.is_in(table[self.columns.name("episode")], value_set=names).to_numpy()
+        return result
 
     def _going_on(self, kept: Any, batch: Any) -> BoolArray:
         """Which rows belong to an episode that the batch goes on with."""
-        import pyarrow.compute as pc
-
-        name = self.columns.name("episode")
-        if name is not None:
-            again: BoolArray = pc.is_in(kept[name], value_set=pc.unique(batch[name])).to_numpy()
-            return again
+        if self.columns.name("episode") is not None:
+            return self._among(kept, self._names(batch))
         part = Columns.of(kept, {}, self.columns.given)
         ends = np.logical_or.reduce([part.flag(role) for role in FLAGS if part.name(role) is not None])
         last = np.flatnonzero(ends)
         return np.arange(kept.num_rows) > (last[-1] if len(last) else -1)
 
-    def _batches(self) -> Iterator[Any]:
-        """The rows of all files, some at a time."""
+    def _batches(self, files: range, wanted: Sequence[str] | None = None) -> Iterator[Any]:
+        """The rows of some files, some at a time."""
         import pyarrow as pa
 
-        wanted, kinds, first = self._wanted(), partition_kinds(self.files), 0
+        wanted, kinds, first = wanted or self._wanted(), partition_kinds(self.files), sum(self.sizes[: files.start])
         schema = pa.schema([self.schema.field(name) for name in wanted], self.schema.metadata)
-        for file in self.files:
+        for file in self.files[files.start : files.stop]:
             with opened_parquet(file) as parquet:
                 held = [name for name in wanted if name in parquet.schema_arrow.names]
                 for batch in parquet.iter_batches(batch_size=self.batch, columns=held):
@@ -164,12 +227,13 @@ def large_source(
     """The files, where they are Parquet and would not fit; None where they are read as a whole."""
     if not all(is_parquet(file) for file in files):
         return None
-    schemas, rows, size, kinds = [], 0, 0, partition_kinds(files)
+    schemas, sizes, size, kinds = [], [], 0, partition_kinds(files)
     for file in files:
         with opened_parquet(file) as parquet:
             schemas.append(partitioned(file, parquet.schema_arrow.empty_table(), kinds).schema)
-            rows += parquet.metadata.num_rows
+            sizes.append(parquet.metadata.num_rows)
             size += _bytes(parquet)
+    rows = sum(sizes)
     if COPIES * size <= memory or rows == 0:
         return None
     schema = same_kind(files, schemas)
@@ -180,7 +244,7 @@ def large_source(
     columns.taken.update(name for name in named if name is not None)
     batches = COPIES * (AHEAD * cores() + WAITING)
     batch = max(LEAST_ROWS, int(memory / batches / max(1, size / rows)))
-    return Large(tuple(files), schema, rows, columns, is_one_step(columns, one_step), batch)
+    return Large(tuple(files), schema, tuple(sizes), columns, is_one_step(columns, one_step), batch)
 
 
 def _bytes(parquet: Any) -> int:

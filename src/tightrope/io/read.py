@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tightrope.base.checks import whole_horizon
+from tightrope.base.cluster import clustered
 from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
@@ -16,6 +17,7 @@ from tightrope.base.folder import Folder, Scratch, parts
 from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.policy import Policy, as_policy
 from tightrope.base.ratios import eval_log_probs
+from tightrope.base.threads import passes_by
 from tightrope.base.warnings import Caution, caution
 from tightrope.io.aliases import ROLES, ColumnMap, fix
 from tightrope.io.columns import Columns, quoted
@@ -24,6 +26,7 @@ from tightrope.io.groups import cluster_notes, group_notes, serial_notes
 from tightrope.io.large import Progress, large_source
 from tightrope.io.logs import Logs
 from tightrope.io.memory import allowed
+from tightrope.io.partitions import Workers
 from tightrope.io.sources import open_source, parquet_files
 from tightrope.io.steps import Named, Steps
 
@@ -48,6 +51,7 @@ def read(
     memory: int | str | None = None,
     scratch: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    engine: Any = "local",
 ) -> TrajectoryDataset:
     """Read logs into a dataset, whose ``reading`` says which column was used for what.
 
@@ -79,6 +83,8 @@ def read(
     - ``memory``: what reading may take, in bytes or such as "16GB"; None takes half of what is free. Parquet that
       needs more is kept in files of a folder in ``scratch`` (None: where temporary files go) while the dataset is used.
     - ``progress``: a function that is called with the rows read and how many there are, where they are kept in files.
+    - ``engine``: "local", or a ``dask.distributed`` client or its address: Parquet that is kept in files is then read
+      and checked by its workers, who must see the logs and ``scratch`` under the same names.
 
     >>> import tightrope
     >>> rows = {"episode": [0, 0, 1], "t": [0, 1, 0], "reward": [1.0, 0.0, 2.0], "terminated": [False, True, True]}
@@ -90,8 +96,25 @@ def read(
     """
     if incomplete not in ("error", "terminate", "drop"):
         raise DataError(must_be_one_of("incomplete", incomplete, ("error", "terminate", "drop")))
-    named = Named(eval_column, cluster, strata)
-    contents = _contents(source, columns or {}, one_step, named, memory, scratch, progress)
+    named, workers = Named(eval_column, cluster, strata), clustered(engine)
+    if isinstance(workers, str) and workers not in ("local", "cuda"):
+        raise DataError(must_be_one_of("engine", workers, ("local", "cuda"), "a dask client or address"))
+    workers = None if isinstance(workers, str) else workers
+    contents = _contents(source, columns or {}, one_step, named, memory, scratch, progress, workers)
+    with passes_by(None if contents.folder is None else workers):
+        return _dataset(contents, discount, horizon, reward_range, return_range, incomplete, behavior)
+
+
+def _dataset(
+    contents: _Contents,
+    discount: float | None,
+    horizon: int | None,
+    reward_range: tuple[float | None, float | None] | None,
+    return_range: tuple[float | None, float | None] | None,
+    incomplete: Incomplete,
+    behavior: Any,
+) -> TrajectoryDataset:
+    """The steps as a dataset, checked."""
     steps = contents.steps
     horizon, discount, notes = _settled(contents, horizon, discount)
     is_declared = horizon is not None or contents.one_step  # episodes of one step have a horizon of 1 by definition
@@ -172,13 +195,14 @@ def _contents(
     memory: int | str | None,
     scratch: str | os.PathLike[str] | None,
     progress: Progress | None,
+    workers: Workers | None,
 ) -> _Contents:
     """The steps in memory, or in files where they would not fit."""
     files, limit = parquet_files(source), allowed(memory)
     large = None if files is None else large_source(files, given, one_step, named, limit)
     if large is not None:
         folder = Folder(scratch, limit)
-        steps, columns = large.steps(named, folder, progress)
+        steps, columns = large.steps(named, folder, progress, workers)
         return _Contents(steps, columns, large.one_step, tuple(columns.notes), folder)
     opened = open_source(source, given)
     logs = Logs.of(opened.table, opened.broken, given, opened.one_step if one_step is None else one_step)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tightrope.base.cluster import Cluster
 from tightrope.base.errors import StudyError
 from tightrope.base.names import must_be_one_of
 from tightrope.base.problem import Problem
@@ -17,7 +18,6 @@ from tightrope.domains import CliffWorld, MountainCar
 from tightrope.domains import domain as find_domain
 from tightrope.estimators import WDR
 from tightrope.evaluation.model_check import check_model
-from tightrope.functional.engines.cluster import Cluster
 from tightrope.io.write import replace_file
 from tightrope.models import LinearModel, PolynomialModel, TabularModel
 from tightrope.models.residuals import td_errors

@@ -24,8 +24,8 @@ from typing import Any
 from rich.console import Console
 
 from tightrope.base.blas import one_blas_thread
+from tightrope.base.cluster import Cluster
 from tightrope.base.errors import DataError, StudyError, visible
-from tightrope.functional.engines.cluster import Cluster
 from tightrope.io.write import replace_file
 from tightrope.studies.identity import Witness, Words, witness
 from tightrope.studies.journal import Journal

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from tightrope.base.dataset import Array
+from tightrope.base.cluster import Sums, added
 
 GROUP = 64  # blocks of episodes whose sums are one leaf of the tree
-
-Sums = list[Array]
 
 
 @runtime_checkable
@@ -49,11 +47,6 @@ def tree_sum(leaves: Iterable[Sums]) -> Sums:
         (size, one), (_, other) = waiting[-2:]
         waiting[-2:] = [(size, added(one, other))]
     return waiting[0][1]
-
-
-def added(one: Sums, other: Sums) -> Sums:
-    """The sum of two results."""
-    return [left + right for left, right in zip(one, other, strict=True)]
 
 
 def group_ranges(blocks: int, parts: int) -> list[range]:

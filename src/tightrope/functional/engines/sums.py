@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 
 from tightrope.base.blas import one_blas_thread
+from tightrope.base.cluster import Sums
 from tightrope.base.dataset import Array, IntArray
 from tightrope.functional.centered import centered
-from tightrope.functional.engines.base import GROUP, Sums, tree_sum
+from tightrope.functional.engines.base import GROUP, tree_sum
 from tightrope.functional.engines.threads import Meter
 from tightrope.functional.resampling import BLOCK, WeightScheme, blocks_of
 from tightrope.functional.statistic import SumStatistic

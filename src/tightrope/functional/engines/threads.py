@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TypeVar
 
+from tightrope.base.cluster import Sums
 from tightrope.base.threads import side_by_side
-from tightrope.functional.engines.base import Sums, tree_sum
+from tightrope.functional.engines.base import tree_sum
 
 Result = TypeVar("Result")
 Progress = Callable[[float], None]

@@ -16,10 +16,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tightrope.base.errors import BoundError, TightropeError, TooLargeToSendError
 from tightrope.base.folder import mapping_of
-from tightrope.functional.engines.base import Sums, added
+
+Sums = list[npt.NDArray[np.float64]]
 
 MOST_BYTES = 64 << 20  # of a call that travels to every worker
 PATIENCE = 60.0  # seconds without any worker
@@ -142,6 +144,18 @@ def cluster_at(address: str) -> Cluster:
     cluster = Cluster(client)
     weakref.finalize(cluster, client.close)
     return cluster
+
+
+def added(one: Sums, other: Sums) -> Sums:
+    """The sum of two results."""
+    return [left + right for left, right in zip(one, other, strict=True)]
+
+
+def clustered(engine: Any) -> Any:
+    """The cluster that an address or a dask client stands for; anything else as it is."""
+    if isinstance(engine, str) and "://" in engine:
+        return cluster_at(engine)
+    return Cluster(engine) if is_client(engine) else engine
 
 
 def is_client(engine: Any) -> bool:

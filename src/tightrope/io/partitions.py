@@ -1,0 +1,158 @@
+"""Logs that the workers of a cluster read: each converts some of the files, and then puts its rows where they belong.
+
+An episode belongs to whoever has the batch in which it begins. That worker reads on beyond its own files until the
+episode has ended, and the next one leaves its rows out. What comes back are names of files and numbers of rows.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from tightrope.base.errors import DataError
+from tightrope.base.folder import Column, Folder, parts
+from tightrope.io.columns import Columns
+from tightrope.io.steps import Growing, Named
+
+if TYPE_CHECKING:
+    from tightrope.io.large import Large, Progress
+
+TASKS = 4  # for each part that runs side by side: those that are slow or lost are then no great loss
+
+
+class Workers(Protocol):
+    """An engine."""
+
+    @property
+    def parts(self) -> int:
+        """How many parts run side by side."""
+        ...
+
+    def map(self, call: Callable[[range], Any], ranges: Sequence[range]) -> Iterator[Any]:
+        """What the call returns for each range, in their order."""
+        ...
+
+
+class Kept(NamedTuple):
+    """An array in a file."""
+
+    path: Path
+    rows: int
+    dtype: np.dtype[Any]
+    width: tuple[int, ...]
+
+    def opened(self) -> np.memmap[Any, Any]:
+        """The array."""
+        return np.memmap(self.path, self.dtype, "r", shape=(self.rows, *self.width))
+
+
+class Piece(NamedTuple):
+    """What one worker converted."""
+
+    columns: Mapping[str, Kept]
+    layout: Columns  # of a table without rows
+    folder: Path
+
+
+class Corner(Folder):
+    """A folder within one that somebody else takes away."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(place, passing=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Conversion:
+    """Convert the episodes that begin in some of the files."""
+
+    large: Large
+    named: Named
+    place: Path
+
+    def __call__(self, files: range) -> Piece:
+        """What they hold, in a folder of its own: whoever does it again begins anew."""
+        folder = Corner(self.place)
+        growing, layout = self.large.converted(self.named, folder, files)
+        columns = {name: _kept(column) for name, column in growing.columns.items()}
+        return Piece(columns, layout, folder.path)
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Write what some of the pieces hold to where it belongs among all of them."""
+
+    pieces: Sequence[Mapping[str, Kept]]  # the columns of each
+    targets: Mapping[str, Kept]
+    unnamed: bool  # episodes are numbered by their place
+
+    def __call__(self, numbers: range) -> None:
+        """These pieces; whoever does it again writes the same."""
+        for number in numbers:
+            for name, kept in self.pieces[number].items():
+                first = sum(one[name].rows for one in self.pieces[:number] if name in one)
+                self._write(kept, self.targets[name], first, first if self.unnamed and name == "episode_ids" else 0)
+
+    def _write(self, kept: Kept, target: Kept, first: int, added: int) -> None:
+        values, size = kept.opened(), int(target.dtype.itemsize * np.prod(target.width, dtype=np.int64))
+        with target.path.open("r+b") as file:
+            file.seek(first * size)
+            for part in parts(kept.rows):
+                some = values[part] + added if added else values[part]
+                file.write(np.ascontiguousarray(some, dtype=target.dtype).data.cast("B"))
+            file.flush()
+            os.fsync(file.fileno())  # others read it from other machines
+
+
+def shared_out(
+    large: Large, named: Named, folder: Folder, progress: Progress | None, workers: Workers
+) -> tuple[Growing, Columns]:
+    """All steps, in files of the folder, converted and written by the workers."""
+    count = min(len(large.files), TASKS * workers.parts)
+    edges = np.linspace(0, len(large.files), count + 1).astype(np.int64)
+    ranges = [range(a, b) for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+    place, pieces, done = Path(tempfile.mkdtemp(dir=folder.path)), [], 0
+    for piece in workers.map(Conversion(large, named, place), ranges):
+        pieces.append(piece)
+        done += piece.columns["rewards"].rows if piece.columns else 0
+        if progress is not None:
+            progress(done, large.rows)
+    if done != large.rows:
+        raise DataError(
+            f"the files hold {large.rows:,} rows, but workers found {done:,}: their episodes are scattered, or the "
+            "files have changed meanwhile. Sort them once by episode and step, or read them without engine="
+        )
+    growing = Growing(folder)
+    for name in dict.fromkeys(name for piece in pieces for name in piece.columns):
+        growing.columns[name] = _room(name, pieces, folder)
+    targets = {name: _kept(column) for name, column in growing.columns.items()}
+    writing = Placement([piece.columns for piece in pieces], targets, large.unnamed)
+    for _ in workers.map(writing, [range(number, number + 1) for number in range(len(pieces))]):
+        pass
+    shutil.rmtree(place)
+    return growing, next(piece.layout for piece in reversed(pieces) if piece.columns)
+
+
+def _room(name: str, pieces: Sequence[Piece], folder: Folder) -> Column:
+    """A column for what all pieces hold, to be filled in."""
+    held = [piece.columns[name] for piece in pieces if name in piece.columns]
+    column = folder.column()
+    column.dtype, column.width = reduce(np.promote_types, (one.dtype for one in held)), held[0].width
+    if any(one.width != column.width for one in held):
+        widths = sorted({one.width for one in held})
+        raise DataError(f"all rows must have as many components; got {widths[0]} and {widths[1]}")
+    column.rows = sum(one.rows for one in held)
+    folder.allocate(column.path, column.rows * column.dtype.itemsize * int(np.prod(column.width, dtype=np.int64)))
+    return column
+
+
+def _kept(column: Column) -> Kept:
+    assert column.dtype is not None
+    return Kept(column.path, column.rows, column.dtype, column.width)
