@@ -136,9 +136,9 @@ def tailed(name: str, n: int, seed: int) -> Result:
 Trial = Callable[[str, int, int], Result]
 PARTS: dict[str, tuple[Trial, Sequence[str], dict[int, int]]] = {  # with data sets by number of patients
     "compared": (partial(compared, WAYS[:2]), COMPARED, {50: 400, 200: 400}),
-    "improved": (proposed, IMPROVED, {50: 400, 200: 400}),
+    "improved": (proposed, IMPROVED, {50: 1000, 200: 1000}),
     "tails": (tailed, ("walker", "decline"), {50: 400, 200: 200}),
-    "exactly": (partial(compared, WAYS[2:]), COMPARED, {50: 100, 200: 50}),
+    "exactly": (partial(compared, WAYS[2:]), COMPARED, {50: 300, 200: 150}),
 }
 
 

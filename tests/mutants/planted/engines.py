@@ -4,7 +4,7 @@ from tests.mutants.planting import Mutant, Topic
 
 TOPIC = Topic(
     "Engines and large logs",
-    "test_engines test_large test_threads",
+    "test_engines test_large test_threads test_partitions",
     (
         Mutant(
             "parts of a sum are added in the order they come in",
@@ -19,6 +19,76 @@ TOPIC = Topic(
             "size *= 2",
             "size += 1",
             "test_ranges_are_subtrees",
+        ),
+        Mutant(
+            "a worker takes episodes that began in the files of another",
+            "Large._whole",
+            "kept, earlier = None, self._names_before(files.start)",
+            "kept, earlier = None, None",
+            "test_wherever_files_are_cut_workers_read_the_same",
+        ),
+        Mutant(
+            "an episode ends with the files of its worker",
+            "Large._to_the_end",
+            "range(file, len(self.files))",
+            "range(0)",
+            "test_wherever_files_are_cut_workers_read_the_same",
+        ),
+        Mutant(
+            "an episode that goes on through a second batch is taken up by the next worker",
+            "Large._whole",
+            "self._names(others) if others.num_rows else None",
+            "None",
+            "test_wherever_files_are_cut_workers_read_the_same",
+        ),
+        Mutant(
+            "workers that read on take the episodes of others along",
+            "Large._to_the_end",
+            "_, more = _apart(batch, self._among(batch, self._names(kept)))",
+            "more = batch",
+            "test_wherever_files_are_cut_workers_read_the_same",
+        ),
+        Mutant(
+            "every worker numbers its episodes from 0",
+            "Placement.__call__",
+            'first if self.unnamed and name == "episode_ids" else 0',
+            "0",
+            "test_bandit_logs_are_numbered_over_all_files",
+        ),
+        Mutant(
+            "what a worker found takes the place of the first rows",
+            "Placement._write",
+            "first * size",
+            "0",
+            "test_wherever_files_are_cut_workers_read_the_same",
+        ),
+        Mutant(
+            "rows that no worker found are not missed",
+            "shared_out",
+            "done != large.rows",
+            "False",
+            "test_rows_that_nobody_found_are_an_error",
+        ),
+        Mutant(
+            "rows are counted from the first file of each worker",
+            "Large._batches",
+            "sum(self.sizes[: files.start])",
+            "0",
+            "test_wherever_files_are_cut_workers_read_the_same",
+        ),
+        Mutant(
+            "a pass that cannot travel is given up",
+            "passed",
+            "return side_by_side(call, known)",
+            "raise",
+            "test_a_pass_that_cannot_travel_stays_here",
+        ),
+        Mutant(
+            "passes over the logs stay with whoever asks",
+            "Settings.workers",
+            "isinstance(self.engine, Engine) and dataset.folder is not None",
+            "False",
+            "test_what_workers_read_has_the_same_bounds",
         ),
         Mutant(
             "blocks of a partition are counted from its own beginning",
