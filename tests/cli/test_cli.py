@@ -151,6 +151,13 @@ def test_inspect_reads_without_a_candidate_and_with_one(logs, tmp_path):
     assert "effective sample size" in call("inspect", logs).output
 
 
+def test_inspect_counts_clusters(tmp_path):
+    rows = "".join(f"{episode},0,1.0,0.5,0.5,{episode // 4}\n" for episode in range(40))
+    (tmp_path / "logs.csv").write_text(f"episode,t,reward,behavior_prob,eval_prob,patient\n{rows}")
+    named = call("inspect", tmp_path / "logs.csv", "--horizon", 1, "--cluster", "patient", "--json")
+    assert json.loads(named.stdout)["summary"]["n_clusters"] == 10
+
+
 @pytest.mark.parametrize("problem", ["walker", "bonus", "decline", "clinic"])
 def test_demo_shows_the_truth_and_mostly_advises_bounds_that_hold(problem):
     """At 5 % a seed, more than 1 wrong of 4 has probability 1.4 %; these four seeds are fixed."""

@@ -39,6 +39,8 @@ def rows_of(n, seed=0):
 def tabular_questions():
     yield "timed", Problem(DATA, POLICY), np.vstack([rows_of(14), FEW])
     yield "no finals", Problem(replace(DATA, final_states=None), POLICY), np.vstack([rows_of(14), FEW])
+    ended = replace(DATA, final_states=None, terminated=np.ones(14, dtype=bool))
+    yield "all ended, no finals", Problem(ended, POLICY), np.vstack([rows_of(14), FEW])
     yield "declared", Problem(replace(DATA, reward_range=(-4.0, 5.0)), POLICY), np.vstack([rows_of(14), FEW])
     for name in ("walker", "bonus", "decline"):
         domain = small(name)

@@ -222,6 +222,8 @@ def inspect(
     incomplete: Incomplete = "error",
     column: ColumnOption = None,
     one_step: OneStep = False,
+    cluster: Cluster = None,
+    strata: Strata = None,
     memory: Memory = None,
     scratch: Scratch = None,
     json: Json = False,
@@ -242,7 +244,7 @@ def inspect(
         try:
             dataset = load(
                 source, policy, discount, horizon, reward_range, return_range, incomplete, column, one_step, None,
-                None, None, memory, scratch,
+                cluster, strata, memory, scratch,
             )  # fmt: skip
         except TightropeError as error:
             show_columns(source, column_map(column or []), error, json)

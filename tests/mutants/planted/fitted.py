@@ -28,6 +28,13 @@ TOPIC = Topic(
             "test_pairs_are_the_tabular_model test_least_squares_in_loops",
         ),
         Mutant(
+            "ends at the horizon count where nobody logged what follows it",
+            "following_places",
+            "data.final_states is None or ",
+            "",
+            "test_pairs_are_the_tabular_model",
+        ),
+        Mutant(
             "an ended episode goes on where the next one starts",
             "following_places",
             "following[last] = END",
