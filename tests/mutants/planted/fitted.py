@@ -30,8 +30,8 @@ TOPIC = Topic(
         Mutant(
             "ends at the horizon count where nobody logged what follows it",
             "following_places",
-            "data.final_states is None or ",
-            "",
+            "data.final_states is None",
+            "False",
             "test_pairs_are_the_tabular_model",
         ),
         Mutant(
