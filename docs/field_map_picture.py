@@ -138,7 +138,7 @@ def draw(found: list[Tile]) -> str:
                 MARGIN,
                 52,
                 "Of those that are wrong no more often than the 5 % they promise."
-                " Find your logs: what they and your models show of the state,",
+                " Find your logs: what they show of the state,",
             ),
             _text(
                 "",
@@ -159,7 +159,7 @@ def draw(found: list[Tile]) -> str:
 def _words(state: str) -> str:
     return {
         "all seen": "All of the state is logged",
-        "models too simple": "All logged, models too simple",
+        "models too simple": "Models are too simple",
         "a part hidden": "A part of the state is hidden",
     }[state]
 
