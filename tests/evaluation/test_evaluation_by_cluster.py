@@ -18,7 +18,8 @@ from tightrope.bounds.model_bias.error import Likelihoods, model_error
 from tightrope.domains import small
 from tightrope.evaluation.model_check import check_model
 from tightrope.evaluation.needed import NORMAL, prospect
-from tightrope.evaluation.overlap import overlap, pareto_k
+from tightrope.evaluation.overlap import overlap
+from tightrope.evaluation.ratio_tail import pareto_k
 from tightrope.evaluation.sentences import Recommendation, advice, no_answer
 from tightrope.evaluation.summary import summarize
 from tightrope.evaluation.verdict import more_logs, verdict
@@ -73,7 +74,7 @@ def test_effective_clusters_at_every_step_in_loops():
         means = [np.mean([ratios[i, t] for i in range(70) if whose[i] == c]) for c in np.unique(whose)]
         assert measured.effective_sample_size[t] == pytest.approx(sum(means) ** 2 / sum(x**2 for x in means))
         assert measured.largest_share[t] == pytest.approx(max(means) / sum(means))
-    assert measured.pareto_k == pareto_k(Clusters.of(data).log_means(problem.ratios.log(0, 70)[:, -1]))
+    assert measured.pareto_k == pareto_k(np.sort(Clusters.of(data).log_means(problem.ratios.log(0, 70)[:, -1])))
 
 
 def test_copies_of_an_episode_in_its_cluster_carry_no_information():

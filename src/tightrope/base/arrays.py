@@ -128,9 +128,9 @@ def check_return_range(
 def _first(bad: Callable[[slice], npt.NDArray[np.bool_]], n: int) -> int | None:
     """The first row that is bad, looked for some rows at a time."""
     for part in parts(n):
-        found = bad(part)
-        if found.any():
-            return int(part.start) + int(np.argmax(found))
+        rows = bad(part)
+        if rows.any():
+            return int(part.start) + int(np.argmax(rows))
     return None
 
 

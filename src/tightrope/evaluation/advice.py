@@ -51,8 +51,7 @@ def spread_warning(
     if np.isnan(spread):
         return [caution("one-episode", f"without one of the {drawn} the estimate is undefined")]
     if not spread > 1e-12 * abs(estimate):
-        text = f"all {drawn} have the same influence, so the bootstrap sees no uncertainty"
-        return [caution("no-spread", text)]
+        return [caution("no-spread", f"all {drawn} have the same influence, so the bootstrap sees no uncertainty")]
     skew = summed(influence, lambda some: (some / spread) ** 3) / len(influence)
     toward = -skew if side == "lower" else skew
     normal = NormalDist()

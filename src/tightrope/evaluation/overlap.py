@@ -17,6 +17,7 @@ from tightrope.base.ratios import Ratios
 from tightrope.base.records import Overlap
 from tightrope.base.threads import passed
 from tightrope.base.warnings import Caution, caution
+from tightrope.evaluation.ratio_tail import pareto_k, sorted_logs, survival
 from tightrope.functional.strata import levelled_by
 
 FEW_EFFECTIVE = 10.0  # below this many effective episodes, or clusters, a bootstrap resamples almost the same few
@@ -27,7 +28,6 @@ UNLOGGED = 0.01  # of the candidate's choices in logged states
 MOST_ROWS = 10_000  # logged states in which a policy is checked for being deterministic
 MOST_NUMBERS = 1 << 22  # probabilities computed at once
 MOST_PAIRS = 200_000_000  # pairs of states and actions for which a flag "was logged" is kept
-TAIL_POINTS = 60
 OFF_MEAN = 5.0  # standard errors by which the mean ratio may lie below 1
 FALSE_ALARM = 1e-4  # how often at most true propensities are called too low
 BETS = np.array([0.001, 0.004, 0.016, 0.06, 0.25, 0.5, 0.8, 0.99])
@@ -50,20 +50,20 @@ def _measured(problem: Problem) -> Overlap:
         return _no_overlap(problem, error)
     sums, squares, heaviest, final = _sums(ratios, None if data.clusters is None else problem.clusters)
     drawn = final if problem.clusters is None else problem.clusters.log_means(final)
-    rising = _sorted(drawn, Scratch(data.folder))
+    rising = sorted_logs(drawn, Scratch(data.folder))
     mean, mean_error = _mean_ratio(drawn, problem.clusters)
     result = Overlap(
         effective_sample_size=_floats(sums**2 / squares),
         largest_share=_floats(heaviest / sums),
         zero_share=summed(final, np.isneginf) / len(final),
-        pareto_k=_pareto_k(rising),
+        pareto_k=pareto_k(rising),
         mean_ratio=mean,
         mean_ratio_error=mean_error,
         mean_ratio_evidence=evidence(wagered(drawn)),
         unlogged_mass=unlogged_mass(problem),
         infinite_variance=infinite_variance(problem),
         deterministic=tuple(_deterministic(problem)),
-        tail=_tail(rising),
+        tail=survival(rising),
         n_clusters=n_clusters(data),
     )
     return replace(result, warnings=tuple(_warnings(result, n_independent(data))))
@@ -206,59 +206,6 @@ def evidence(wealth: Array) -> float:
     virtues.
     """
     return float(np.logaddexp.reduce(wealth) - np.log(len(BETS)))
-
-
-def _sorted(final: Array, scratch: Scratch) -> Array:
-    """The final log-ratios, rising; sorted where they lie, without another copy."""
-    rising: Array = scratch.empty(len(final))
-    for part in parts(len(final)):
-        rising[part] = final[part]
-    rising.sort()
-    return rising
-
-
-def _tail(rising: Array) -> tuple[tuple[float, float], ...]:
-    """The survival function of the final ratios that fit a float64, at places spread evenly over its logarithm."""
-    first, last = np.searchsorted(rising, -np.inf, side="right"), np.searchsorted(rising, LARGEST_LOG)
-    ordered = rising[first:last][::-1]
-    if not len(ordered):
-        return ()
-    ranks = np.unique(np.geomspace(1, len(ordered), TAIL_POINTS).round().astype(np.int64))
-    ratios, shares = np.exp(ordered[ranks - 1]), ranks / len(rising)
-    return tuple((float(ratio), float(share)) for ratio, share in zip(ratios, shares, strict=True))
-
-
-def pareto_k(log_ratios: Array) -> float | None:
-    """The shape of the tail of these ratios."""
-    return _pareto_k(np.sort(log_ratios))
-
-
-def _pareto_k(rising: Array) -> float | None:
-    """The shape of a generalised Pareto distribution fitted to the largest ratios; None when there are under 21.
-
-    Zhang and Stephens (2009) with the weak prior of Vehtari, Simpson, Gelman, Yao, Gabry, "Pareto Smoothed Importance
-    Sampling" (2024), on the min(n/5, 3√n) largest.
-    """
-    n = len(rising)
-    size = int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
-    if size < 5:
-        return None
-    ordered = np.exp(np.maximum(rising[-size - 1 :] - rising[-1], -600.0))  # below: zero beside the largest
-    tail = ordered[1:] - ordered[0]
-    tail = tail[tail > 0]
-    if len(tail) < 5 or tail[0] == tail[-1]:
-        return None
-    m, count = 30 + int(np.sqrt(len(tail))), len(tail)
-    quartile = tail[int(count / 4 + 0.5) - 1]
-    theta = 1 / tail[-1] + (1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))) / (3 * quartile)
-    shape = np.log1p(-theta[:, None] * tail).mean(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        likelihood = count * (np.log(-theta / shape) - shape - 1)
-    likelihood = np.where(np.isfinite(likelihood), likelihood, -np.inf)
-    weight = np.exp(likelihood - likelihood.max())
-    best = float(theta @ weight / weight.sum())
-    fitted = float(np.log1p(-best * tail).mean())
-    return (count * fitted + 10 * 0.5) / (count + 10)
 
 
 def unlogged_mass(problem: Problem) -> float | None:

@@ -6,7 +6,7 @@ as complete once a whole batch has gone by without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,11 +22,9 @@ from tightrope.io.columns import Columns, row_of_table
 from tightrope.io.episodes import FLAGS, MissingStepError, is_one_step
 from tightrope.io.files import File, is_parquet, opened_parquet
 from tightrope.io.logs import Logs
-from tightrope.io.partitions import Workers, shared_out
+from tightrope.io.partitions import Progress, Workers, shared_out
 from tightrope.io.places import partition_kinds, partitioned, same_kind
 from tightrope.io.steps import Growing, Named, Steps
-
-Progress = Callable[[int, int], None]  # rows read, of so many
 
 ROW = "\0row"  # a column of our own: which row of all logs it is
 COPIES = 4  # what reading takes at its worst, in sizes of the columns

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from tightrope.base.folder import Column, Folder, parts
 from tightrope.io.columns import Columns
 from tightrope.io.steps import Growing, Named
 
-if TYPE_CHECKING:
-    from tightrope.io.large import Large, Progress
+Progress = Callable[[int, int], None]  # rows read, of so many
 
 TASKS = 4  # for each part that runs side by side: those that are slow or lost are then no great loss
 
@@ -38,6 +37,29 @@ class Workers(Protocol):
 
     def map(self, call: Callable[[range], Any], ranges: Sequence[range]) -> Iterator[Any]:
         """What the call returns for each range, in their order."""
+        ...
+
+
+class Source(Protocol):
+    """Files that can be converted some at a time."""
+
+    @property
+    def files(self) -> Sequence[Any]:
+        """All of them."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Of all of them."""
+        ...
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether episodes are numbered as they come."""
+        ...
+
+    def converted(self, named: Named, folder: Folder, files: range) -> tuple[Growing, Columns]:
+        """The episodes that begin in some of the files."""
         ...
 
 
@@ -73,7 +95,7 @@ class Corner(Folder):
 class Conversion:
     """Convert the episodes that begin in some of the files."""
 
-    large: Large
+    large: Source
     named: Named
     place: Path
 
@@ -112,7 +134,7 @@ class Placement:
 
 
 def shared_out(
-    large: Large, named: Named, folder: Folder, progress: Progress | None, workers: Workers
+    large: Source, named: Named, folder: Folder, progress: Progress | None, workers: Workers
 ) -> tuple[Growing, Columns]:
     """All steps, in files of the folder, converted and written by the workers."""
     count = min(len(large.files), TASKS * workers.parts)

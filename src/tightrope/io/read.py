@@ -23,10 +23,10 @@ from tightrope.io.aliases import ROLES, ColumnMap, fix
 from tightrope.io.columns import Columns, quoted
 from tightrope.io.declared import declared
 from tightrope.io.groups import cluster_notes, group_notes, serial_notes
-from tightrope.io.large import Progress, large_source
+from tightrope.io.large import large_source
 from tightrope.io.logs import Logs
 from tightrope.io.memory import allowed
-from tightrope.io.partitions import Workers
+from tightrope.io.partitions import Progress, Workers
 from tightrope.io.sources import open_source, parquet_files
 from tightrope.io.steps import Named, Steps
 

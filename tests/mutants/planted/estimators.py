@@ -37,8 +37,8 @@ TOPIC = Topic(
         Mutant(
             "influences are not multiplied by n",
             "SumStatistic._influence",
-            "self.n_trajectories * np.concatenate(parts)",
-            "np.concatenate(parts)",
+            "self.n_trajectories * (self._columns(*place) @ slope)",
+            "self._columns(*place) @ slope",
             "test_influence",
         ),
         Mutant(

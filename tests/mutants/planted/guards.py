@@ -33,8 +33,8 @@ TOPIC = Topic(
         Mutant(
             "the evidence against the propensities falls with the ratios",
             "wagered",
-            "b + final",
-            "b - final",
+            "b + final[part]",
+            "b - final[part]",
             "test_a_worse_fault_is_never_answered_with_more_confidence",
         ),
         Mutant(

@@ -72,14 +72,14 @@ TOPIC = Topic(
         ),
         Mutant(
             "episodes that were cut off are not marked",
-            "read",
+            "_dataset",
             'short if incomplete == "terminate" and short.any() else None',
             "None",
             "test_the_dataset_knows_what_was_cut",
         ),
         Mutant(
             "episodes that were dropped are not counted",
-            "read",
+            "_dataset",
             'int(short.sum()) if incomplete == "drop" else 0',
             "0",
             "test_the_dataset_knows_what_was_cut test_nothing_exact_after_dropping_episodes",
@@ -93,7 +93,7 @@ TOPIC = Topic(
         ),
         Mutant(
             "the longest episode is taken for a declared horizon",
-            "read",
+            "_dataset",
             "horizon is not None",
             "True",
             "test_an_undeclared_horizon_is_not_exact_for_unfinished_episodes",
