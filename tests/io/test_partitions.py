@@ -13,6 +13,7 @@ import pytest
 import tightrope
 from tests.engines import Everywhere, Pieces
 from tightrope.base import threads
+from tightrope.base.cluster import Cluster
 from tightrope.base.dataset import PER_EPISODE, PER_STEP
 from tightrope.base.errors import DataError
 from tightrope.io import large
@@ -150,7 +151,7 @@ def test_an_unknown_engine_is_refused(tmp_path):
 def test_a_pass_that_cannot_travel_stays_here():
     class Far:
         def map(self, call, ranges):
-            raise tightrope.base.errors.TooLargeToSendError("too large")
+            raise tightrope.base.errors.CannotSendError("too large")
 
     with threads.passes_by(Far()):
         assert list(threads.passed(abs, [-1, 2, -3])) == [1, 2, 3]
@@ -159,3 +160,59 @@ def test_a_pass_that_cannot_travel_stays_here():
 def test_a_pass_takes_the_error_settings_along():
     with np.errstate(divide="raise"), threads.passes_by(Everywhere()), pytest.raises(FloatingPointError):
         list(threads.passed(lambda value: np.array([1.0]) / value, [np.zeros(1), np.ones(1)]))
+
+
+# -- columns of other kinds --------------------------------------------------------------------------------------
+
+
+def replaced(rows: pa.Table, name: str, values) -> pa.Table:
+    return rows.set_column(rows.column_names.index(name), name, values)
+
+
+@pytest.mark.parametrize("engine", ["local", Pieces(3)], ids=["here", "workers"])
+def test_names_that_are_categories_and_clusters_that_are_dates(engine, tmp_path):
+    rows = table(6)
+    episode = rows["episode"].to_numpy()
+    rows = replaced(rows, "episode", pa.array([f"{number:03}" for number in episode]).dictionary_encode())
+    rows = rows.append_column("day", pa.array((episode // 5 + 19_000).astype(np.int32)).cast(pa.date32()))
+    folder = written(rows, tmp_path, [0, 700, 1500, 10_000])
+    logs = tightrope.read(folder, cluster="day", memory=SMALL, engine=engine)
+    assert_same(tightrope.read(folder, cluster="day"), logs)
+
+
+def test_whole_numbers_that_no_one_type_holds_are_refused_not_rounded(tmp_path):
+    rows = table(6)
+    states = np.zeros(rows.num_rows, dtype=np.uint64)
+    states[-1] = 2**64 - 1
+    folder = written(replaced(rows, "state", pa.array(states)), tmp_path, [0, 700, 1500, 10_000])
+    assert tightrope.read(folder).states.dtype == np.uint64
+    for engine in ("local", Pieces(3)):
+        with pytest.raises(DataError, match=r"whole numbers of 2\*\*63 and more"):
+            tightrope.read(folder, memory=SMALL, engine=engine)
+
+
+def test_rows_of_last_observations_count_as_found(tmp_path):
+    rows = table(8)
+    last = rows["terminated"].to_numpy()
+    rows = rows.drop_columns(["terminated"]).append_column("is_last", pa.array(last))
+    rows = rows.append_column("is_terminal", pa.array(last))
+    rows = replaced(rows, "reward", pa.array(np.where(last, 0.0, rows["reward"].to_numpy())))
+    several = np.isin(rows["episode"].to_numpy(), np.flatnonzero(np.bincount(rows["episode"].to_numpy()) > 1))
+    folder = written(rows.filter(pa.array(several)), tmp_path, [0, 700, 1500, 10_000])
+    seen = []
+    logs = tightrope.read(folder, memory=SMALL, engine=Pieces(3), progress=lambda done, of: seen.append((done, of)))
+    assert_same(tightrope.read(folder), logs)
+    assert seen[-1][0] == seen[-1][1] == several.sum() > logs.n_steps
+
+
+def test_an_engine_that_is_none_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"engine must be .*; got 5"):
+        tightrope.read(written(table(1), tmp_path, [0, 10_000]), engine=5)
+
+
+def test_what_cannot_be_packed_is_said():
+    import threading
+
+    lock = threading.Lock()
+    with pytest.raises(tightrope.BoundError, match="cannot be packed for them"):
+        Cluster(None).map(lambda part: lock, [range(1)])

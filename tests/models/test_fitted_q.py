@@ -460,3 +460,26 @@ def test_corrected_regressors(cls):
     q, v = model.prepare(problem, anchor="low").control_variates(np.ones(14), wanted)
     np.testing.assert_array_equal(np.isfinite(q), np.repeat(wanted, DATA.lengths))
     np.testing.assert_array_equal(np.isfinite(v), np.repeat(wanted, DATA.lengths))
+
+
+def test_one_step_needs_nothing_to_follow():
+    """Features of one step: least squares on the rewards, whatever ended."""
+    rng = np.random.default_rng(0)
+    states, actions = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    rows = {"reward": rng.normal(size=60) + states[:, 0] * actions, "pscore": np.full(60, 0.5), "action": actions}
+    logs = tightrope.read({**rows, "obs_0": states[:, 0], "obs_1": states[:, 1]})
+    policy = tightrope.TabularPolicy(np.array([[0.3, 0.7]]))
+
+    class Same:
+        def probs(self, some, t):
+            return np.tile(policy.table, (len(some), 1))
+
+        def log_prob(self, some, taken, t):
+            return np.log(self.probs(some, t)[np.arange(len(taken)), taken])
+
+    design = np.column_stack([np.ones(60), states])
+    fits = [np.linalg.lstsq(design[actions == a], logs.rewards[actions == a], rcond=None)[0] for a in (0, 1)]
+    expected = (0.3 * design @ fits[0] + 0.7 * design @ fits[1]).mean()
+    for ended in (True, False):
+        some = replace(logs, terminated=np.full(60, ended))
+        assert tightrope.estimate(some, Same(), estimator="fqe") == pytest.approx(expected, rel=1e-10)

@@ -8,6 +8,7 @@ the engine's own business; if no worker is left for a while, or the scheduler is
 from __future__ import annotations
 
 import io
+import pickle
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.base.errors import BoundError, TightropeError, TooLargeToSendError
+from tightrope.base.errors import BoundError, CannotSendError, TightropeError
 from tightrope.base.folder import mapping_of
 
 Sums = list[npt.NDArray[np.float64]]
@@ -66,9 +67,12 @@ class Cluster:
                 futures[place] = None  # the worker may forget it
 
     def _submitted(self, call: Callable[[range], Any], ranges: Sequence[range]) -> list[Any]:
-        packed = _packed(call)
+        try:
+            packed = _packed(call)
+        except (TypeError, AttributeError, pickle.PicklingError) as error:
+            raise CannotSendError(f"what workers of a cluster need cannot be packed for them: {error}") from error
         if len(packed) > MOST_BYTES:
-            raise TooLargeToSendError(
+            raise CannotSendError(
                 f"logs in memory must be small to travel to the workers of a cluster; these take {len(packed):,}"
                 " bytes. Keep them in files that all workers see: read(memory=..., scratch=...), --memory and --scratch"
             )
@@ -82,11 +86,12 @@ class Cluster:
 
     def _results(self, futures: Sequence[Any]) -> Iterator[Any]:
         """The results in order."""
-        patience = _Patience(self.client)
-        for future in futures:
-            while not future.done():
+        patience, waiting = _Patience(self.client), list(futures)
+        for place in range(len(waiting)):
+            while not waiting[place].done():
                 patience.wait(False)
-            yield _result(future)
+            result, waiting[place] = _result(waiting[place]), None  # the worker may forget it
+            yield result
 
 
 class _Patience:
@@ -193,6 +198,8 @@ def _packed(call: Callable[[range], Any]) -> bytes:
             if isinstance(thing, np.ndarray):
                 file = mapping_of(thing)
                 if file is not None and thing.flags.c_contiguous:
+                    if file.mode != "r":  # others may not see what is not yet written
+                        file.flush()
                     offset = file.offset + thing.__array_interface__["data"][0] - file.__array_interface__["data"][0]
                     return _opened, (str(file.filename), thing.dtype, thing.shape, offset)
             return super().reducer_override(thing)

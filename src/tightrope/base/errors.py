@@ -95,8 +95,8 @@ class BoundError(TightropeError):
     """
 
 
-class TooLargeToSendError(BoundError):
-    """What would have to travel to the workers of a cluster is too large for that."""
+class CannotSendError(BoundError):
+    """What would have to travel to the workers of a cluster is too large for that, or cannot be packed."""
 
 
 class MissingBoundError(TightropeError, KeyError):

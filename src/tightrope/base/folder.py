@@ -147,11 +147,11 @@ class Column:
             self.dtype, self.width = values.dtype, values.shape[1:]
         if values.shape[1:] != self.width:
             raise DataError(f"all rows must have as many components; got {self.width} and {values.shape[1:]}")
-        wide = np.promote_types(self.dtype, values.dtype)
+        wide = wider(self.dtype, values.dtype)
         if wide != self.dtype:
             self._widen(wide)
         with self.folder.writing(), self.path.open("ab") as file:
-            file.write(np.ascontiguousarray(values, dtype=self.dtype).data.cast("B"))
+            file.write(as_bytes(values, self.dtype))
         self.rows += len(values)
 
     def array(self) -> npt.NDArray[Any]:
@@ -165,6 +165,22 @@ class Column:
         for part in parts(len(old)):
             self.append(old[part].astype(dtype))
         path.unlink()
+
+
+def wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
+    """A type that holds the values of both; refuses whole numbers that would become fractions."""
+    both = np.promote_types(one, other)
+    if both.kind == "f" and one.kind in "iu" and other.kind in "iu":
+        raise DataError(
+            "whole numbers of 2**63 and more must not stand beside smaller ones in logs that are too large for the "
+            "memory, because no one type holds them all; number them anew, or write them as text"
+        )
+    return both
+
+
+def as_bytes(values: Anything, dtype: np.dtype[Any]) -> memoryview:
+    """What a file holds of these values; dates too, which give no buffer themselves."""
+    return np.ascontiguousarray(values, dtype=dtype).reshape(-1).view(np.uint8).data
 
 
 def mapping_of(array: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from tightrope.base.blas import one_blas_thread
-from tightrope.base.errors import TooLargeToSendError
+from tightrope.base.errors import CannotSendError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -73,7 +73,7 @@ def passed(call: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Re
     some = [known[first : first + TOGETHER] for first in range(0, len(known), TOGETHER)]
     try:
         return chain.from_iterable(workers.map(_Several(call, dict(np.geterr())), some))
-    except TooLargeToSendError:
+    except CannotSendError:
         return side_by_side(call, known)
 
 

@@ -182,7 +182,7 @@ def _mean_ratio(final: Array, clusters: Clusters | None = None) -> tuple[float, 
     if clusters is not None:
         relative = np.exp(final - top)
         mean, spread = float(relative.mean()), float(levelled_by(clusters, relative).std(ddof=1)) if n > 1 else np.inf
-        return scale * mean, scale * spread / np.sqrt(n)
+        return scale * mean, scale * float(spread / np.sqrt(n))
     mean = summed(final, lambda some: np.exp(some - top)) / n
     squares = summed(final, lambda some: np.square(np.exp(some - top) - mean))
     return scale * mean, scale * float(np.sqrt(squares / (n - 1)) / np.sqrt(n)) if n > 1 else np.inf

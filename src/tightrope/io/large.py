@@ -76,7 +76,7 @@ class Large:
         """The steps of the episodes that begin in some of the files, and what their columns are taken for."""
         import pyarrow as pa
 
-        growing, done = Growing(folder), 0
+        growing = Growing(folder)
         columns, whole = self.columns, self._whole(files)
 
         def converted(table: Any) -> tuple[Steps, Columns] | tuple[DataError, Any]:
@@ -93,9 +93,9 @@ class Large:
             if self.unnamed:
                 piece = replace(piece, episode_ids=piece.episode_ids + growing.count)
             growing.append(piece)
-            done += columns.n_rows
+            growing.taken += columns.n_rows
             if progress is not None:
-                progress(done, self.rows)
+                progress(growing.taken, self.rows)
         pa.default_memory_pool().release_unused()
         held = columns.table.schema.empty_table()  # a slice would keep all rows alive, and take them along
         held = held.drop_columns([ROW]) if ROW in held.column_names else held
@@ -157,13 +157,20 @@ class Large:
     def _names(self, table: Any) -> Any:
         import pyarrow.compute as pc
 
-        return pc.unique(table[self.columns.name("episode")])
+        return pc.unique(self._name_column(table))
+
+    def _name_column(self, table: Any) -> Any:
+        """The names of episodes as they are, also where they are kept as categories."""
+        import pyarrow as pa
+
+        column = table[self.columns.name("episode")]
+        return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
     def _among(self, table: Any, names: Any) -> BoolArray:
         """Which rows belong to one of these episodes."""
         import pyarrow.compute as pc
 
-        result: BoolArray = pc.is_in(table[self.columns.name("episode")], value_set=names).to_numpy()
+        result: BoolArray = pc.is_in(self._name_column(table), value_set=names).to_numpy()
         return result
 
     def _going_on(self, kept: Any, batch: Any) -> BoolArray:

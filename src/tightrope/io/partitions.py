@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from tightrope.base.errors import DataError
-from tightrope.base.folder import Column, Folder, parts
+from tightrope.base.folder import Column, Folder, as_bytes, parts, wider
 from tightrope.io.columns import Columns
 from tightrope.io.steps import Growing, Named
 
@@ -27,6 +27,7 @@ Progress = Callable[[int, int], None]  # rows read, of so many
 TASKS = 4  # for each part that runs side by side: those that are slow or lost are then no great loss
 
 
+@runtime_checkable
 class Workers(Protocol):
     """An engine."""
 
@@ -80,8 +81,8 @@ class Piece(NamedTuple):
     """What one worker converted."""
 
     columns: Mapping[str, Kept]
+    rows: int  # of the files that it took
     layout: Columns  # of a table without rows
-    folder: Path
 
 
 class Corner(Folder):
@@ -104,7 +105,7 @@ class Conversion:
         folder = Corner(self.place)
         growing, layout = self.large.converted(self.named, folder, files)
         columns = {name: _kept(column) for name, column in growing.columns.items()}
-        return Piece(columns, layout, folder.path)
+        return Piece(columns, growing.taken, layout)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,7 @@ class Placement:
             file.seek(first * size)
             for part in parts(kept.rows):
                 some = values[part] + added if added else values[part]
-                file.write(np.ascontiguousarray(some, dtype=target.dtype).data.cast("B"))
+                file.write(as_bytes(some, target.dtype))
             file.flush()
             os.fsync(file.fileno())  # others read it from other machines
 
@@ -143,7 +144,7 @@ def shared_out(
     place, pieces, done = Path(tempfile.mkdtemp(dir=folder.path)), [], 0
     for piece in workers.map(Conversion(large, named, place), ranges):
         pieces.append(piece)
-        done += piece.columns["rewards"].rows if piece.columns else 0
+        done += piece.rows
         if progress is not None:
             progress(done, large.rows)
     if done != large.rows:
@@ -166,7 +167,7 @@ def _room(name: str, pieces: Sequence[Piece], folder: Folder) -> Column:
     """A column for what all pieces hold, to be filled in."""
     held = [piece.columns[name] for piece in pieces if name in piece.columns]
     column = folder.column()
-    column.dtype, column.width = reduce(np.promote_types, (one.dtype for one in held)), held[0].width
+    column.dtype, column.width = reduce(wider, (one.dtype for one in held)), held[0].width
     if any(one.width != column.width for one in held):
         widths = sorted({one.width for one in held})
         raise DataError(f"all rows must have as many components; got {widths[0]} and {widths[1]}")

@@ -97,7 +97,7 @@ def read(
     if incomplete not in ("error", "terminate", "drop"):
         raise DataError(must_be_one_of("incomplete", incomplete, ("error", "terminate", "drop")))
     named, workers = Named(eval_column, cluster, strata), clustered(engine)
-    if isinstance(workers, str) and workers not in ("local", "cuda"):
+    if not isinstance(workers, Workers) and workers not in ("local", "cuda"):
         raise DataError(must_be_one_of("engine", workers, ("local", "cuda"), "a dask client or address"))
     workers = None if isinstance(workers, str) else workers
     contents = _contents(source, columns or {}, one_step, named, memory, scratch, progress, workers)

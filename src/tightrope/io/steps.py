@@ -72,6 +72,7 @@ class Growing:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.columns: dict[str, Column] = {}
+        self.taken = 0  # rows of the logs that were looked at
 
     def append(self, steps: Steps) -> None:
         """Add the episodes of another piece."""

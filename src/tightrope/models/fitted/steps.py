@@ -118,10 +118,13 @@ def following_places(data: TrajectoryDataset, final_known: BoolArray) -> IntArra
 
     Unless the logs hold the state after the horizon's last step for every episode that goes on, that step is unknown
     for all, the ended ones too: keeping those that ended and not the others would count ends more often than they
-    happen. Logs without such states may flag as ended what only reached the horizon.
+    happen. Logs without such states may flag as ended what only reached the horizon. After the only step of an episode
+    nothing is earned, whether it has ended or not.
     """
     following, last, going_on = np.arange(1, data.n_steps + 1), data.offsets[1:] - 1, ~data.terminated
     following[last] = END
+    if data.horizon == 1:
+        return following
     if data.final_states is None or (going_on & ~final_known).any():
         following[last[data.lengths == data.horizon]] = UNKNOWN
     else:
