@@ -205,6 +205,19 @@ def test_rows_of_last_observations_count_as_found(tmp_path):
     assert seen[-1][0] == seen[-1][1] == several.sum() > logs.n_steps
 
 
+@pytest.mark.parametrize("engine", ["local", Pieces(3)], ids=["here", "workers"])
+def test_last_observations_of_some_episodes_alone_are_left_out(engine, tmp_path):
+    rows = table(8)
+    episode, last = rows["episode"].to_numpy(), rows["terminated"].to_numpy()
+    observed = last & (episode < 60) & (rows["t"].to_numpy() > 0)
+    rows = rows.append_column("is_last", pa.array(observed))
+    rows = replaced(rows, "reward", pa.array(np.where(observed, 0.0, rows["reward"].to_numpy())))
+    folder = written(rows, tmp_path, [0, 700, 1500, 10_000])
+    whole = tightrope.read(folder, incomplete="terminate")
+    assert whole.final_states is None
+    assert_same(whole, tightrope.read(folder, incomplete="terminate", memory=SMALL, engine=engine))
+
+
 def test_an_engine_that_is_none_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"engine must be .*; got 5"):
         tightrope.read(written(table(1), tmp_path, [0, 10_000]), engine=5)

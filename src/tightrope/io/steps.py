@@ -93,6 +93,8 @@ class Growing:
 
     def steps(self) -> Steps:
         """All of them, mapped."""
+        if "final_states" in self.columns and self.columns["final_states"].rows < self.count:
+            del self.columns["final_states"]  # known of some episodes alone, as whole logs would not keep them
         arrays: dict[str, Any] = {name: column.array() for name, column in self.columns.items()}
         return Steps(**{**dict.fromkeys(field.name for field in fields(Steps)), **arrays})
 

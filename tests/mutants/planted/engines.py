@@ -91,6 +91,20 @@ TOPIC = Topic(
             "test_what_workers_read_has_the_same_bounds",
         ),
         Mutant(
+            "last observations of some episodes are given to the first ones",
+            "Growing.steps",
+            '"final_states" in self.columns and self.columns["final_states"].rows < self.count',
+            "False",
+            "test_last_observations_of_some_episodes_alone_are_left_out",
+        ),
+        Mutant(
+            "whole numbers become fractions where pieces differ",
+            "wider",
+            'both.kind == "f" and one.kind in "iu" and other.kind in "iu"',
+            "False",
+            "test_whole_numbers_that_no_one_type_holds_are_refused_not_rounded",
+        ),
+        Mutant(
             "blocks of a partition are counted from its own beginning",
             "Walk.tiles",
             "start, columns = block * BLOCK, min(BLOCK, n - block * BLOCK)",
