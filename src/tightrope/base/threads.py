@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -25,8 +25,14 @@ TOGETHER = 16  # parts of a pass that go to a worker at once
 _allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
 
 
+@runtime_checkable
 class Workers(Protocol):
     """Somebody else who takes parts of a job: an engine."""
+
+    @property
+    def parts(self) -> int:
+        """How many run side by side."""
+        ...
 
     def map(self, call: Any, ranges: Any) -> Iterator[Any]:
         """What the call returns for each, in their order."""

@@ -16,13 +16,13 @@ from tightrope.base.dataset import BoolArray
 from tightrope.base.errors import DataError
 from tightrope.base.folder import Folder, overlapping
 from tightrope.base.names import must_be_one_of
-from tightrope.base.threads import AHEAD, cores, side_by_side
+from tightrope.base.threads import AHEAD, Workers, cores, side_by_side
 from tightrope.io.aliases import ColumnMap
 from tightrope.io.columns import Columns, row_of_table
 from tightrope.io.episodes import FLAGS, MissingStepError, is_one_step
 from tightrope.io.files import File, is_parquet, opened_parquet
 from tightrope.io.logs import Logs
-from tightrope.io.partitions import Progress, Workers, shared_out
+from tightrope.io.partitions import Progress, shared_out
 from tightrope.io.places import partition_kinds, partitioned, same_kind
 from tightrope.io.steps import Growing, Named, Steps
 

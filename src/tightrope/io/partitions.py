@@ -9,36 +9,23 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from tightrope.base.errors import DataError
 from tightrope.base.folder import Column, Folder, as_bytes, parts, wider
+from tightrope.base.threads import Workers
 from tightrope.io.columns import Columns
 from tightrope.io.steps import Growing, Named
 
 Progress = Callable[[int, int], None]  # rows read, of so many
 
 TASKS = 4  # for each part that runs side by side: those that are slow or lost are then no great loss
-
-
-@runtime_checkable
-class Workers(Protocol):
-    """An engine."""
-
-    @property
-    def parts(self) -> int:
-        """How many parts run side by side."""
-        ...
-
-    def map(self, call: Callable[[range], Any], ranges: Sequence[range]) -> Iterator[Any]:
-        """What the call returns for each range, in their order."""
-        ...
 
 
 class Source(Protocol):

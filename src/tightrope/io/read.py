@@ -17,7 +17,7 @@ from tightrope.base.folder import Folder, Scratch, parts
 from tightrope.base.names import must_be_one_of, suggests_keywords
 from tightrope.base.policy import Policy, as_policy
 from tightrope.base.ratios import eval_log_probs
-from tightrope.base.threads import passes_by
+from tightrope.base.threads import Workers, passes_by
 from tightrope.base.warnings import Caution, caution
 from tightrope.io.aliases import ROLES, ColumnMap, fix
 from tightrope.io.columns import Columns, quoted
@@ -26,7 +26,7 @@ from tightrope.io.groups import cluster_notes, group_notes, serial_notes
 from tightrope.io.large import large_source
 from tightrope.io.logs import Logs
 from tightrope.io.memory import allowed
-from tightrope.io.partitions import Progress, Workers
+from tightrope.io.partitions import Progress
 from tightrope.io.sources import open_source, parquet_files
 from tightrope.io.steps import Named, Steps
 
