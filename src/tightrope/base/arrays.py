@@ -70,13 +70,13 @@ def check_lengths(
     episode: Callable[[int], Any],  # the name of an episode by its place
 ) -> None:
     """Refuse episodes that are too long, or that stop before the horizon without having ended."""
-    first = _first(lambda part: lengths[part] > horizon, len(lengths))
+    first = first_row(lambda part: lengths[part] > horizon, len(lengths))
     if first is not None:
         raise DataError(
             f"episode {episode(first)} has {lengths[first]} steps, more than horizon={horizon}; raise the horizon, or "
             "drop the later steps from the logs if only the first ones count"
         )
-    first = _first(lambda part: (lengths[part] < horizon) & ~terminated[part], len(lengths))
+    first = first_row(lambda part: (lengths[part] < horizon) & ~terminated[part], len(lengths))
     if first is not None:
         cut = int(((lengths < horizon) & ~terminated).sum())
         raise DataError(
@@ -93,7 +93,7 @@ def check_reward_range(
 ) -> None:
     """Refuse a reward outside the declared range."""
     low, high = declared
-    step = first_row(lambda some: (some < low) | (some > high), rewards)
+    step = first_row(lambda part: (rewards[part] < low) | (rewards[part] > high), len(rewards))
     if step is not None:
         raise DataError(
             f"reward {rewards[step]:g} at {where(step)} lies outside the declared reward_range "
@@ -117,21 +117,12 @@ def check_return_range(
         whole = True if cut is None else ~cut[part]  # of the others only a part is known
         return np.asarray(((some < low - slack) | (some > high + slack)) & whole)
 
-    first = _first(outside, len(returns))
+    first = first_row(outside, len(returns))
     if first is not None:
         raise DataError(
             f"the return {returns[first]:g} of episode {episode(first)} lies outside the declared "
             f"return_range ({low:g}, {high:g}); correct the range or the logs"
         )
-
-
-def _first(bad: Callable[[slice], npt.NDArray[np.bool_]], n: int) -> int | None:
-    """The first row that is bad, looked for some rows at a time."""
-    for part in parts(n):
-        rows = bad(part)
-        if rows.any():
-            return int(part.start) + int(np.argmax(rows))
-    return None
 
 
 def check_rows(

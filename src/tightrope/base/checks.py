@@ -74,19 +74,21 @@ def check_finite(name: str, values: npt.NDArray[Any] | None, where: Where) -> No
     """Refuse NaN and infinity."""
     if values is None or values.dtype.kind != "f":
         return
-    step = first_row(lambda some: ~np.isfinite(some).reshape(len(some), -1).all(axis=1), values)
+    step = first_row(
+        lambda part: ~np.isfinite(values[part]).reshape(part.stop - part.start, -1).all(axis=1), len(values)
+    )
     if step is not None:
         raise DataError(f"{name} must be a finite number; got {values[step]} at {where(step)}")
 
 
-def first_row(test: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]], values: npt.NDArray[Any]) -> int | None:
-    """The first row that the test is true of; all cores, or the workers of a cluster, look for it."""
+def first_row(bad: Callable[[slice], npt.NDArray[np.bool_]], n: int) -> int | None:
+    """The first of n rows that is bad, looked for some rows at a time by all cores, or the workers of a cluster."""
 
     def found(part: slice) -> int:
-        rows = test(values[part])
+        rows = bad(part)
         return int(part.start) + int(np.argmax(rows)) if rows.any() else -1
 
-    return next((row for row in passed(found, parts(len(values))) if row >= 0), None)
+    return next((row for row in passed(found, parts(n)) if row >= 0), None)
 
 
 def check_size(name: str, values: npt.NDArray[Any], where: Where) -> None:
@@ -124,11 +126,16 @@ def check_log_probs(
     """Refuse NaN, +∞, positive log-probabilities of discrete actions and (unless ``zero``) −∞."""
     if values is None:
         return
-    step = first_row(lambda some: np.isnan(some) | (some == np.inf) | ((some == -np.inf) & (not zero)), values)
+
+    def impossible(part: slice) -> npt.NDArray[np.bool_]:
+        some = values[part]
+        return np.asarray(np.isnan(some) | (some == np.inf) | ((some == -np.inf) & (not zero)))
+
+    step = first_row(impossible, len(values))
     if step is not None:
         need = "a number or -inf" if zero else "finite, because the behaviour policy took this action"
         raise error(f"{name} must be {need}; got {values[step]} at {where(step)}")
-    step = None if discrete is False else first_row(lambda some: some > ROUNDING, values)
+    step = None if discrete is False else first_row(lambda part: values[part] > ROUNDING, len(values))
     if step is not None:
         raise error(
             f"{name} must be at most 0, the logarithm of a probability; got {values[step]:g} at {where(step)}. Only a "

@@ -24,6 +24,7 @@ from tightrope.base.folder import mapping_of
 
 Sums = list[npt.NDArray[np.float64]]
 
+ENGINES = ("local", "cuda")  # that go by a name of their own
 MOST_BYTES = 64 << 20  # of a call that travels to every worker
 PATIENCE = 60.0  # seconds without any worker
 CONNECT = "10s"  # for a scheduler to answer

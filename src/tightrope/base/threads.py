@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -51,23 +51,23 @@ def cores() -> int:
 
 
 @contextmanager
-def threads(count: int | None) -> Iterator[None]:
+def _setting(variable: ContextVar[Item], value: Item) -> Iterator[None]:
+    """The variable has this value in what runs inside."""
+    before = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(before)
+
+
+def threads(count: int | None) -> AbstractContextManager[None]:
     """At most so many threads in what runs inside; None: one for each core."""
-    before = _allowed.set(count)
-    try:
-        yield
-    finally:
-        _allowed.reset(before)
+    return _setting(_allowed, count)
 
 
-@contextmanager
-def passes_by(workers: Workers | None) -> Iterator[None]:
+def passes_by(workers: Workers | None) -> AbstractContextManager[None]:
     """Passes over all episodes are made by these workers in what runs inside; None: by threads."""
-    before = _workers.set(workers)
-    try:
-        yield
-    finally:
-        _workers.reset(before)
+    return _setting(_workers, workers)
 
 
 def passed(call: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

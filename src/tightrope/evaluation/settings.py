@@ -7,7 +7,7 @@ from typing import Any
 
 from tightrope.base.behavior import BehaviorModel
 from tightrope.base.checks import is_number
-from tightrope.base.cluster import clustered
+from tightrope.base.cluster import ENGINES, clustered
 from tightrope.base.dataset import TrajectoryDataset
 from tightrope.base.errors import BoundError
 from tightrope.base.names import must_be_one_of
@@ -15,7 +15,6 @@ from tightrope.functional.engines import Engine, Precision, Progress, cuda
 from tightrope.functional.resampling import WeightScheme, check_resamples, scheme, seed_of
 
 PRECISIONS = ("float64", "float32")
-ENGINES = ("local", "cuda")
 
 
 @dataclass(frozen=True)

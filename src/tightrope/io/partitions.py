@@ -72,13 +72,6 @@ class Piece(NamedTuple):
     layout: Columns  # of a table without rows
 
 
-class Corner(Folder):
-    """A folder within one that somebody else takes away."""
-
-    def __init__(self, place: Path) -> None:
-        super().__init__(place, passing=False)
-
-
 @dataclass(frozen=True, eq=False)
 class Conversion:
     """Convert the episodes that begin in some of the files."""
@@ -89,7 +82,7 @@ class Conversion:
 
     def __call__(self, files: range) -> Piece:
         """What they hold, in a folder of its own: whoever does it again begins anew."""
-        folder = Corner(self.place)
+        folder = Folder(self.place, passing=False)
         growing, layout = self.large.converted(self.named, folder, files)
         columns = {name: _kept(column) for name, column in growing.columns.items()}
         return Piece(columns, growing.taken, layout)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tightrope.base.checks import whole_horizon
-from tightrope.base.cluster import clustered
+from tightrope.base.cluster import ENGINES, clustered
 from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
@@ -97,8 +97,8 @@ def read(
     if incomplete not in ("error", "terminate", "drop"):
         raise DataError(must_be_one_of("incomplete", incomplete, ("error", "terminate", "drop")))
     named, workers = Named(eval_column, cluster, strata), clustered(engine)
-    if not isinstance(workers, Workers) and workers not in ("local", "cuda"):
-        raise DataError(must_be_one_of("engine", workers, ("local", "cuda"), "a dask client or address"))
+    if not isinstance(workers, Workers) and workers not in ENGINES:
+        raise DataError(must_be_one_of("engine", workers, ENGINES, "a dask client or address"))
     workers = None if isinstance(workers, str) else workers
     contents = _contents(source, columns or {}, one_step, named, memory, scratch, progress, workers)
     with passes_by(None if contents.folder is None else workers):

@@ -151,8 +151,8 @@ TOPIC = Topic(
         Mutant(
             "rewards above the declared range pass",
             "check_reward_range",
-            "(some < low) | (some > high)",
-            "some < low",
+            "(rewards[part] < low) | (rewards[part] > high)",
+            "rewards[part] < low",
             "test_declaration",
         ),
         Mutant(
@@ -172,8 +172,8 @@ TOPIC = Topic(
         Mutant(
             "a probability above 1 passes",
             "check_log_probs",
-            "some > ROUNDING",
-            "some > np.inf",
+            "values[part] > ROUNDING",
+            "values[part] > np.inf",
             "test_probability_above_one",
         ),
     ),

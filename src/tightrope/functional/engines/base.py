@@ -6,29 +6,21 @@ that every engine, with any number of parts, gives the same bits; and in a tree 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, runtime_checkable
 
 from tightrope.base.cluster import Sums, added
+from tightrope.base.threads import Workers
 
 GROUP = 64  # blocks of episodes whose sums are one leaf of the tree
 
 
 @runtime_checkable
-class Engine(Protocol):
+class Engine(Workers, Protocol):
     """Somewhere to compute: threads, or the workers of a cluster. Calls can be pickled by cloudpickle."""
-
-    @property
-    def parts(self) -> int:
-        """How many parts of a job run side by side."""
-        ...
 
     def add(self, call: Callable[[range], Sums], ranges: Sequence[range]) -> Sums:
         """The sum of what the call returns for each range, by ``tree_sum`` or in the same order."""
-        ...
-
-    def map(self, call: Callable[[range], Any], ranges: Sequence[range]) -> Iterator[Any]:
-        """What the call returns for each range, in their order."""
         ...
 
 
