@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from tests import planning_oracle as oracle
+from tests.games import played
 from tightrope.base.problem import Problem
 from tightrope.bounds import Betting
 from tightrope.bounds.exact import betting
@@ -203,8 +204,8 @@ def test_bets_come_from_earlier_blocks_alone():
     for start, stop in pairwise(edges):
         other = values.copy()
         other[order[start:]] = 5 * rng.random(n - start)
-        _, bets, stakes, _ = betting._play(sample(values), order, 0.05)
-        _, again, staked, _ = betting._play(sample(other), order, 0.05)
+        _, bets, stakes, _ = played(sample(values), order)
+        _, again, staked, _ = played(sample(other), order)
         np.testing.assert_array_equal(bets[:stop], again[:stop])
         np.testing.assert_array_equal(stakes, staked)
         assert stop == n or start == 0 or (bets[stop:] != again[stop:]).any(), "nothing is planned at all"
@@ -218,7 +219,7 @@ def test_bets_on_many_values_come_from_earlier_blocks_alone():
     assert start > betting.MOST_PAST
     other = values.copy()
     other[order[start:]] = 5.0
-    np.testing.assert_array_equal(*(betting._play(sample(each), order, 0.05)[1] for each in (values, other)))
+    np.testing.assert_array_equal(*(played(sample(each), order)[1] for each in (values, other)))
 
 
 @pytest.mark.parametrize(("domain", "anchor"), [("walker", "low"), ("bonus", "low"), ("decline", "high")])

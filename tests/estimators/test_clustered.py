@@ -97,7 +97,7 @@ def test_values_of_clusters_are_told_by_earlier_blocks_of_whole_clusters():
         past = np.flatnonzero(np.isin(WHOSE, names[order[:start]]))
         for place in range(start, stop):
             own = np.flatnonzero(names[order[place]] == WHOSE)
-            slow = game.learned([(past, own)], tethers)[0].mean(axis=0)
+            slow = game.learned([(past, own)], tethers).mean(axis=0)
             np.testing.assert_allclose(table[place], slow, rtol=1e-9)
     assert (table >= -tethers - 1e-12).all()
     assert whole.unit(order[:5]) == game.unit(np.flatnonzero(np.isin(WHOSE, names[order[:5]])))

@@ -9,6 +9,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from tests.games import played
 from tests.laws.laws import logs
 from tests.models import systems
 from tests.oracle import Episode
@@ -93,7 +94,7 @@ def test_later_episodes_change_nothing_earlier(name, anchor, kind):
             one, other = (game.along(order, edges, TETHERS) for game in games)
             np.testing.assert_array_equal(one[:place], other[:place])
             assert (one[place:] != other[place:]).any()
-            (_, bets, _, lengths), (_, again, _, others) = (betting._play(game, order, 0.05) for game in games)
+            (_, bets, _, lengths), (_, again, _, others) = (played(game, order) for game in games)
             np.testing.assert_array_equal(bets[:stop], again[:stop])
             np.testing.assert_array_equal(lengths[:stop], others[:stop])
 
@@ -103,10 +104,10 @@ def test_something_is_learned_and_chosen():
     one, _ = pair_of_logs(np.arange(N), N)
     game = TDR("tabular").sequential_values(problem_of(one, "both"))
     order, edges = np.random.default_rng(3).permutation(N), betting.block_edges(N)
-    _, bets, _, lengths = betting._play(game, order, 0.05)
+    _, bets, _, lengths = played(game, order)
     assert len(np.unique(bets[edges[1] :])) > 3
     assert lengths.max() > 0
-    told = [game.learned([(order[:stop], order[30:])], TETHERS)[0] for stop in (5, 10, 20, 30)]
+    told = [game.learned([(order[:stop], order[30:])], TETHERS) for stop in (5, 10, 20, 30)]
     assert all((a != b).any() for a, b in pairwise(told))
 
 

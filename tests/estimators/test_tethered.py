@@ -50,7 +50,7 @@ def golden(**more) -> Problem:
 
 def test_by_hand():
     game = TDR(GUESS).sequential_values(golden())
-    found = game.learned([(np.arange(0), np.arange(2))], np.array(list(GOLDEN)))[0]
+    found = game.learned([(np.arange(0), np.arange(2))], np.array(list(GOLDEN)))
     np.testing.assert_allclose(found.T, list(GOLDEN.values()), rtol=1e-15)
     for tether, expected in GOLDEN.items():  # as multiples of the mean return, 9/2
         assert TDR(GUESS, tether=tether / 4.5)(golden()).estimate == pytest.approx(np.mean(expected), rel=1e-14)
@@ -112,7 +112,7 @@ def test_absorbing_steps_written_out_change_nothing(anchor):
     tables = []
     for episodes in (EPISODES, [EPISODES[0], longer]):
         game = TDR(guess).anchored(anchor).sequential_values(Problem(logs(episodes, behavior=old, **DECLARED), new))
-        tables.append(game.learned([(np.arange(0), np.arange(2))], tethers)[0])
+        tables.append(game.learned([(np.arange(0), np.arange(2))], tethers))
     same(*tables)
 
 
@@ -161,7 +161,7 @@ def test_what_was_cut_off_is_as_far_down_as_the_tether():
     data = logs([cut[0], replace(cut[1], terminated=True)], behavior=OLD, cut=[False, True], **DECLARED)
     tethers = np.array([0.0, 1.0, 6.0])
     game = TDR(GUESS).sequential_values(Problem(data, NEW))
-    found = game.learned([(np.arange(0), np.arange(2))], tethers)[0]
+    found = game.learned([(np.arange(0), np.arange(2))], tethers)
     np.testing.assert_array_equal(found[1], -tethers)
     assert found[0, 1] == pytest.approx(167 / 32)
     assert TDR(GUESS, tether=np.inf)(Problem(data, NEW)).estimate == pytest.approx((17 / 2 + 13 / 3) / 2)  # as if ended

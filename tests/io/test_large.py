@@ -268,11 +268,10 @@ def test_rows_scattered_over_the_whole_folder(table, tmp_path):
 def test_a_full_disk(table, tmp_path, monkeypatch):
     from tightrope.base import folder as place
 
-    def full(self, values):
-        with self.folder.writing():
-            raise OSError(28, "No space left on device")
+    def full(self, values, first, *, lasting=False):
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(place.Column, "append", full)
+    monkeypatch.setattr(place.Kept, "write", full)
     with pytest.raises(tightrope.DataError, match=r"nothing more can be written: .*No space left.*--scratch"):
         tightrope.read(cut(table, tmp_path / "logs", ()), memory=4000, scratch=tmp_path)
     assert not list(tmp_path.glob("tightrope-*"))

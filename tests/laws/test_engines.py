@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -140,17 +141,34 @@ def test_dask_gives_the_same_bits_with_one_and_two_workers(workers):
     assert bounds[0].value == bounds[1].value
 
 
+@contextmanager
+def one_is_killed(workers):
+    """One worker is killed as soon as it has something to do; in the end there are two again, one of them a new one."""
+    pids = set(workers.run(os.getpid).values())
+
+    def kill():
+        while not any(workers.processing().values()):
+            time.sleep(0.01)
+        os.kill(min(pids), signal.SIGKILL)
+
+    victim = threading.Thread(target=kill)
+    victim.start()
+    yield
+    victim.join()
+    for _ in range(300):  # the scheduler takes a while to notice
+        now = set(workers.run(os.getpid, on_error="ignore").values())
+        if len(now) == 2 and min(pids) not in now:
+            return
+        time.sleep(0.1)
+    raise AssertionError("no worker took the place of the one that was killed")
+
+
 def test_a_worker_killed_in_the_middle_changes_nothing(workers):
     some = statistics(names=["pdwis"])
     options = {**OPTIONS, "n_resamples": 3000}
     alone = replicate(some, Multinomial(), n_jobs=1, **options)
-    pids = workers.run(os.getpid)
-    victim = threading.Thread(target=lambda: (time.sleep(0.3), os.kill(next(iter(pids.values())), signal.SIGKILL)))
-    victim.start()
-    assert_same(alone, replicate(some, Multinomial(), engine=cluster.Cluster(workers), **options))
-    victim.join()
-    workers.wait_for_workers(2, timeout=30)
-    assert set(workers.run(os.getpid).values()) != set(pids.values())
+    with one_is_killed(workers):
+        assert_same(alone, replicate(some, Multinomial(), engine=cluster.Cluster(workers), **options))
 
 
 def test_workers_read_the_logs_themselves(workers, tmp_path, monkeypatch):
@@ -160,12 +178,8 @@ def test_workers_read_the_logs_themselves(workers, tmp_path, monkeypatch):
         part = DATA.take(np.arange(number * 900, (number + 1) * 900))
         tightrope.write(part, tmp_path / f"{number}.parquet")
     whole = tightrope.read(tmp_path / "*.parquet")
-    pids = workers.run(os.getpid)
-    victim = threading.Thread(target=lambda: (time.sleep(0.2), os.kill(next(iter(pids.values())), signal.SIGKILL)))
-    victim.start()
-    logs = tightrope.read(tmp_path / "*.parquet", memory=200_000, scratch=tmp_path, engine=workers)
-    victim.join()
-    workers.wait_for_workers(2, timeout=30)
+    with one_is_killed(workers):
+        logs = tightrope.read(tmp_path / "*.parquet", memory=200_000, scratch=tmp_path, engine=workers)
     assert logs.folder is not None
     options = {"estimator": "pdwis", "method": "studentized", "n_resamples": 50}
     one = tightrope.lower_bound(whole, WALKER.candidate, **options)
@@ -178,14 +192,10 @@ def test_a_study_with_a_worker_killed_has_every_trial_once_and_the_same_bytes(wo
 
     study = clinic(trials=40)
     run_study(study, tmp_path / "here", workers=1)
-    pids = workers.run(os.getpid)
-    victim = threading.Thread(target=lambda: (time.sleep(0.5), os.kill(next(iter(pids.values())), signal.SIGKILL)))
-    victim.start()
-    run_study(study, tmp_path / "there", engine=cluster.Cluster(workers))
-    victim.join()
+    with one_is_killed(workers):
+        run_study(study, tmp_path / "there", engine=cluster.Cluster(workers))
     assert (tmp_path / "there" / RESULTS).read_bytes() == (tmp_path / "here" / RESULTS).read_bytes()
     assert (tmp_path / "there" / JOURNAL).read_bytes().count(b"\n") == 120
-    workers.wait_for_workers(2, timeout=30)
 
 
 def test_an_address_is_an_engine(workers):

@@ -60,7 +60,7 @@ def game_of(problem: Problem, model, anchor: str):
 def told(game, tethers=TETHERS, taught=()) -> np.ndarray:
     """X of all episodes, told by the ones to learn from, (n, tethers)."""
     everyone = np.arange(game.data.n_trajectories)
-    return game.learned([(np.asarray(taught, dtype=np.int64), everyone)], tethers)[0]
+    return game.learned([(np.asarray(taught, dtype=np.int64), everyone)], tethers)
 
 
 def oracle_range(problem: Problem, anchor: str) -> oracle.Range:

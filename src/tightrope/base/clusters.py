@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tightrope.base.arrays import steps_of
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError
+from tightrope.base.folder import overlapping, parts
 from tightrope.base.warnings import Caution, coded
 
 FEWEST = 10  # clusters of a stratum
@@ -149,7 +150,9 @@ def by_arrival(data: TrajectoryDataset, clusters: Clusters | None) -> IntArray:
     """
     assert data.arrival is not None
     if clusters is None:
-        return np.argsort(data.arrival, kind="stable")
+        came = data.arrival
+        rising = all((came[part][1:] >= came[part][:-1]).all() for part in overlapping(len(came)))
+        return data.scratch.numbered(len(came)) if rising else np.argsort(came, kind="stable")
     first = np.full(clusters.n, np.iinfo(np.int64).max)
     np.minimum.at(first, clusters.code, data.arrival)
     return np.argsort(first, kind="stable")
@@ -159,8 +162,12 @@ def fold_of(data: TrajectoryDataset, folds: int) -> IntArray:
     """Which fold each episode belongs to, (n,): by its identity, or its cluster's, so that repeats stay together."""
     names = data.episode_ids if data.clusters is None else data.clusters
     assert names is not None
-    _, place = np.unique(names, return_inverse=True)
-    return place.astype(np.int64) % folds
+    result: IntArray = data.scratch.empty(len(names), np.int64)
+    rising = all((names[part][1:] > names[part][:-1]).all() for part in overlapping(len(names)))
+    place = data.scratch.numbered(len(names)) if rising else np.unique(names, return_inverse=True)[1]
+    for part in parts(len(names)):
+        result[part] = place[part] % folds
+    return result
 
 
 def forgotten(data: TrajectoryDataset) -> tuple[Caution, ...]:

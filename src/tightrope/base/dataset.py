@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -125,7 +125,7 @@ class TrajectoryDataset:
     @cached_property
     def lengths(self) -> IntArray:
         """Steps per episode, (n,)."""
-        result: IntArray = Scratch(self.folder).empty(self.n_trajectories, np.int64)
+        result: IntArray = self.scratch.empty(self.n_trajectories, np.int64)
         for part in parts(self.n_trajectories):
             result[part] = self.lengths_of(part.start, part.stop)
         return read_only(result)
@@ -143,11 +143,14 @@ class TrajectoryDataset:
     @cached_property
     def returns(self) -> Array:
         """The discounted return of each episode, (n,)."""
-        result: Array = Scratch(self.folder).empty(self.n_trajectories)
-        chunks = list(self.chunks())
-        for (start, stop), part in zip(chunks, passed(lambda chunk: self.returns_of(*chunk), chunks), strict=True):
+        return read_only(self.per_episode(self.returns_of))
+
+    def per_episode(self, call: Callable[[int, int], npt.NDArray[Any]], dtype: npt.DTypeLike = np.float64) -> Any:
+        """One number for each episode, (n,), from what the call gives for episodes start..stop."""
+        result, chunks = self.scratch.empty(self.n_trajectories, dtype), list(self.chunks())
+        for (start, stop), part in zip(chunks, passed(lambda chunk: call(*chunk), chunks), strict=True):
             result[start:stop] = part
-        return read_only(result)
+        return result
 
     def returns_of(self, start: int, stop: int) -> Array:
         """The discounted returns of episodes start..stop."""
@@ -257,7 +260,12 @@ class TrajectoryDataset:
 
     def per_step(self) -> Array:
         """An array (N,) to be filled in: in memory, or in a file where the logs are in files."""
-        return Scratch(self.folder).empty(self.n_steps)
+        return self.scratch.empty(self.n_steps)
+
+    @property
+    def scratch(self) -> Scratch:
+        """Room for more arrays: in memory, or in files where the logs are in files."""
+        return Scratch(self.folder)
 
     def pad(self, flat: Array, start: int, stop: int) -> Array:
         """Values of the steps of episodes start..stop as rows (stop - start, horizon), 0 after an episode's end.

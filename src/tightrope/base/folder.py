@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -129,42 +129,121 @@ class Scratch:
         """An array to be filled in."""
         return np.empty(shape, dtype) if self.folder is None else self.folder.empty(shape, dtype)
 
+    def taken(self, values: Anything, rows: Anything) -> Anything:
+        """These rows of the values, in this order."""
+        result = self.empty((len(rows), *values.shape[1:]), values.dtype)
+        for part in parts(len(rows)):
+            result[part] = values[rows[part]]
+        return result
+
+    def copy(self, values: Anything) -> Anything:
+        """The values, kept here."""
+        result = self.empty(values.shape, values.dtype)
+        result[...] = values
+        return result
+
+    def numbered(self, n: int) -> npt.NDArray[np.int64]:
+        """0, 1, … n − 1."""
+        result = self.empty(n, np.int64)
+        for part in parts(n):
+            result[part] = np.arange(part.start, part.stop)
+        return result
+
+    def permutation(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """What ``rng.permutation(n)`` draws."""
+        result = self.numbered(n)
+        rng.shuffle(np.asarray(result))  # a plain view of it: NumPy walks through subclasses row by row
+        return result
+
     def __getstate__(self) -> dict[str, Any]:
         return {"folder": None}
 
 
 class Column:
-    """An array that grows by pieces; a wider type that comes later widens what is there."""
+    """An array that grows by pieces. From a wider type on, pieces go to a new file; in the end all are put into one."""
 
     def __init__(self, folder: Folder) -> None:
-        self.folder, self.path, self.rows = folder, folder.new_path(), 0
-        self.dtype: np.dtype[Any] | None = None
-        self.width: tuple[int, ...] = ()
+        self.folder, self.rows = folder, 0
+        self.files: list[Kept] = []
 
-    def append(self, values: npt.NDArray[Any]) -> None:
+    @property
+    def width(self) -> tuple[int, ...]:
+        """The shape of a row."""
+        return self.files[0].width
+
+    def append(self, values: Anything) -> None:
         """Add rows at the end."""
-        if self.dtype is None:
-            self.dtype, self.width = values.dtype, values.shape[1:]
-        if values.shape[1:] != self.width:
-            raise DataError(f"all rows must have as many components; got {self.width} and {values.shape[1:]}")
-        wide = wider(self.dtype, values.dtype)
-        if wide != self.dtype:
-            self._widen(wide)
-        with self.folder.writing(), self.path.open("ab") as file:
-            file.write(as_bytes(values, self.dtype))
+        self.place(values)()
+
+    def place(self, values: Anything) -> Callable[[], None]:
+        """Keep room for rows at the end; what is returned writes them, in any thread and at any time."""
+        width = values.shape[1:]
+        if self.files and width != self.width:
+            raise DataError(f"all rows must have as many components; got {self.width} and {width}")
+        kind = wider(self.files[-1].dtype, values.dtype) if self.files else values.dtype
+        if not self.files or kind != self.files[-1].dtype:
+            self.add(0, kind, width)
+        last = self.files[-1]
+        self.files[-1] = last._replace(rows=last.rows + len(values))
         self.rows += len(values)
 
-    def array(self) -> npt.NDArray[Any]:
+        def write() -> None:
+            with self.folder.writing():
+                last.write(values, last.rows)
+
+        return write
+
+    def add(self, rows: int, dtype: np.dtype[Any], width: tuple[int, ...]) -> None:
+        """A file for the next rows."""
+        self.files.append(Kept(self.folder.new_path(), rows, dtype, width))
+        self.folder.allocate(self.files[-1].path, rows * self.files[-1].row_bytes)
+        self.rows += rows
+
+    def kept(self) -> Kept:
+        """All of it in one file, once all rows are written."""
+        if len(self.files) > 1:
+            narrower, self.files, self.rows = self.files, [], 0
+            self.add(0, narrower[-1].dtype, narrower[-1].width)
+            for file in narrower:
+                for part in parts(file.rows):
+                    self.append(file.opened()[part])
+                file.path.unlink()
+        return self.files[0]
+
+    def array(self) -> Anything:
         """All of it, read-only."""
-        assert self.dtype is not None
+        return self.kept().opened()
+
+
+class Kept(NamedTuple):
+    """An array in a file."""
+
+    path: Path
+    rows: int
+    dtype: np.dtype[Any]
+    width: tuple[int, ...]
+
+    @property
+    def row_bytes(self) -> int:
+        """What a row takes."""
+        return self.dtype.itemsize * int(np.prod(self.width, dtype=np.int64))
+
+    def opened(self) -> np.memmap[Any, Any]:
+        """The array, read-only."""
         return np.memmap(self.path, self.dtype, "r", shape=(self.rows, *self.width))
 
-    def _widen(self, dtype: np.dtype[Any]) -> None:
-        old, path = self.array(), self.path
-        self.path, self.rows, self.dtype = self.folder.new_path(), 0, dtype
-        for part in parts(len(old)):
-            self.append(old[part].astype(dtype))
-        path.unlink()
+    def write(self, values: Anything, first: int, *, lasting: bool = False) -> None:
+        """Put rows there, from one of them on; lasting: so that other machines see them."""
+        content, place = as_bytes(values, self.dtype), first * self.row_bytes
+        file = os.open(self.path, os.O_WRONLY)
+        try:
+            while content:
+                done = os.pwrite(file, content, place)
+                content, place = content[done:], place + done
+            if lasting:
+                os.fsync(file)
+        finally:
+            os.close(file)
 
 
 def wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:

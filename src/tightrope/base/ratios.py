@@ -52,8 +52,10 @@ class Ratios:
     @cached_property
     def differ(self) -> BoolArray:
         """Whether the two policies act differently in each episode, as far as logged actions show it, (n,)."""
-        chunks = self.dataset.chunks()
-        return np.concatenate(list(passed(lambda chunk: np.abs(self.log(*chunk)).max(axis=1) > ALIKE, chunks)))
+        result: BoolArray = self.dataset.per_episode(
+            lambda start, stop: np.abs(self.log(start, stop)).max(axis=1) > ALIKE, np.bool_
+        )
+        return result
 
 
 def ratios(dataset: TrajectoryDataset, policy: Any = None) -> Ratios:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tightrope.base.dataset import Array, IntArray
+from tightrope.base.folder import Scratch
 from tightrope.functional.values import SequentialValues
 
 
@@ -40,6 +41,11 @@ class DifferenceValues:
     def estimate(self) -> float:
         """The mean, mapped back."""
         return self.origin + float(self.values.mean())
+
+    @property
+    def scratch(self) -> Scratch:
+        """As both have it."""
+        return self.of.scratch
 
     def unit(self, past: IntArray) -> float:
         """What both have."""

@@ -21,7 +21,7 @@ from tightrope.base.errors import BoundError, TightropeError
 from tightrope.base.problem import Problem
 from tightrope.base.ratios import Ratios
 from tightrope.estimators.base import Anchor, IndependentEstimator
-from tightrope.estimators.importance import PDIS, as_seen
+from tightrope.estimators.importance import PDIS, as_seen, values_of
 from tightrope.estimators.model_based import ModelStatistic
 from tightrope.estimators.weighing import Weighing
 from tightrope.functional.statistic import SumStatistic
@@ -86,13 +86,12 @@ class _Limited(IndependentEstimator):
                 "taken from the sample; missing: horizon (read(horizon=...), --horizon)"
             )
         weighing = as_seen(data, self._weighing(data))
-        parts = [sign * weighing.weighted(problem.ratios, start, stop) for start, stop in data.chunks()]
-        values = np.maximum(np.concatenate(parts), 0.0)  # rounding alone can dip below zero
+        values = values_of(data, problem.ratios, weighing, sign)
         low, high = data.step_range or (-np.inf, np.inf)
         most = min(self._largest(data), np.inf if max_ratio is None else max_ratio)
         ceiling = most * (high - low) * float(data.discounts.sum()) if np.isfinite(high - low) else None
         missing = "" if ceiling is not None else "both ends of the reward_range"
-        return TrajectoryValues(values, weighing.constant, sign, ceiling, missing)
+        return TrajectoryValues(values, weighing.constant, sign, ceiling, missing, scratch=data.scratch)
 
     def _largest(self, data: TrajectoryDataset) -> float:
         return float(np.sqrt(data.n_trajectories)) if self.largest is None else float(self.largest)

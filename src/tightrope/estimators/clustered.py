@@ -17,6 +17,7 @@ import numpy as np
 from tightrope.base.clusters import Clusters, by_arrival
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import BoundError
+from tightrope.base.folder import Scratch
 from tightrope.base.problem import Problem
 from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
 from tightrope.estimators.gain import GainStatistic
@@ -87,7 +88,8 @@ def independent_values(
         clusters.check_alike()
     sample = estimator.trajectory_values(problem, max_ratio=max_ratio)
     if sample.episodes is None:
-        return replace(sample, values=(sample.values if clusters is None else clusters.means(sample.values))[came])
+        values = sample.values if clusters is None else clusters.means(sample.values)
+        return replace(sample, values=sample.scratch.taken(values, came))
     if clusters is not None:
         raise BoundError(
             "with clusters tdr has no values of its own for this method; use betting with tdr, or is and pdis with any "
@@ -137,6 +139,11 @@ class DrawnValues:
         """Their mean, mapped back."""
         return self.origin + self.sign * float(self.values.mean())
 
+    @property
+    def scratch(self) -> Scratch:
+        """As the episodes' values have it."""
+        return self.of.scratch
+
     def unit(self, past: IntArray) -> float:
         """From those that came at these places."""
         drawn = self.came[past]
@@ -144,7 +151,7 @@ class DrawnValues:
 
     def along(self, order: IntArray, edges: Sequence[int], tethers: Array) -> Array:
         """X of those that came at these places; all episodes of a cluster were told by what earlier blocks taught."""
-        drawn = self.came[order]
+        drawn = self.scratch.taken(self.came, order)
         if self.clusters is None:
             return self.of.along(drawn, edges, tethers)
         ends = np.append(0, np.cumsum(self.clusters.sizes[drawn]))

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError
+from tightrope.base.folder import Scratch, parts
 from tightrope.base.problem import Problem
 from tightrope.base.records import About
 from tightrope.estimators.base import Anchor, Estimator, IndependentEstimator, SequentialEstimator
@@ -121,9 +122,11 @@ class IndependentGain(Gain):
         returns = furthest_returns(problem.dataset, end, sample.sign)
         if sample.episodes is not None:
             returns = returns[sample.episodes]
-        values = np.maximum(sample.values + sample.sign * (end - returns), 0.0)
+        values = sample.scratch.empty(len(returns))
+        for part in parts(len(returns)):
+            values[part] = np.maximum(sample.values[part] + sample.sign * (end - returns[part]), 0.0)
         ceiling = None if sample.ceiling is None else sample.ceiling + (high - low)
-        return TrajectoryValues(values, sample.origin - end, sample.sign, ceiling, sample.missing, sample.episodes)
+        return replace(sample, values=values, origin=sample.origin - end, ceiling=ceiling)
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,11 @@ class GainValues:
     def estimate(self) -> float:
         """The mean, mapped back."""
         return self.origin + self.sign * float(self.values.mean())
+
+    @property
+    def scratch(self) -> Scratch:
+        """As the values have it."""
+        return self.of.scratch
 
     def unit(self, past: IntArray) -> float:
         """As the values have it."""

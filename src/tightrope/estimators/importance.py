@@ -91,10 +91,9 @@ class _Mean(IndependentEstimator):
             )
         sign = 1.0 if self.anchor == "low" else -1.0
         weighing = as_seen(data, self.weighing(data, end))
-        parts = [sign * weighing.weighted(ratios, start, stop) for start, stop in data.chunks()]
-        values = np.maximum(np.concatenate(parts), 0.0)  # rounding alone can dip below zero
+        values = values_of(data, ratios, weighing, sign)
         ceiling, missing = self._ceiling(ratios, max_ratio)
-        return TrajectoryValues(values, end * self._total(data), sign, ceiling, missing)
+        return TrajectoryValues(values, end * self._total(data), sign, ceiling, missing, scratch=data.scratch)
 
     def _ceiling(self, ratios: Ratios, max_ratio: float | None) -> tuple[float | None, str]:
         if max_ratio is None:
@@ -174,6 +173,12 @@ class PDIS(_Mean):
 
     def _total(self, dataset: TrajectoryDataset) -> float:
         return float(dataset.discounts.sum())
+
+
+def values_of(data: TrajectoryDataset, ratios: Ratios, weighing: Weighing, sign: float) -> Array:
+    """What each episode is worth beyond the end that values are counted from, (n,), never below 0 by a rounding."""
+    result: Array = data.per_episode(lambda start, stop: np.maximum(sign * weighing.weighted(ratios, start, stop), 0.0))
+    return result
 
 
 def as_seen(data: TrajectoryDataset, weighing: Weighing) -> Weighing:

@@ -22,6 +22,7 @@ import numpy as np
 from tightrope.base.clusters import Clusters, by_arrival, fold_of
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError
+from tightrope.base.folder import Scratch, parts
 from tightrope.base.joined import joined
 from tightrope.base.problem import Problem
 from tightrope.base.ratios import Ratios
@@ -35,6 +36,7 @@ from tightrope.models import Model
 
 GRID: Array = np.array([0.0, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of the mean of return − floor
 LEAST = 0.02  # of the range: where the first episodes earn nothing, tethers are multiples of this
+FEW = 1 << 14  # rows of a table at a time
 SHARE = 0.5  # of sd·√n: a longer tether would let single episodes skew the mean
 
 
@@ -128,12 +130,13 @@ class TDR(SequentialEstimator):
         order = by_arrival(problem.dataset, None)[np.random.default_rng(n).permutation(n)]  # of places, not of names
         earlier, later = order[: n // 2], order[n // 2 :]
         tethers = np.unique(GRID * game.unit(earlier)) if len(earlier) else np.zeros(1)
-        within = game.learned([(earlier[::2], earlier[1::2])], tethers)[0] if len(earlier) > 1 else np.zeros((1, 1))
+        within = game.learned([(earlier[::2], earlier[1::2])], tethers) if len(earlier) > 1 else np.zeros((1, 1))
         best = _longest(within, tethers)
-        values = game.learned([(earlier, later)], tethers[best : best + 1])[0][:, 0] + tethers[best]
+        values = game.learned([(earlier, later)], tethers[best : best + 1])[:, 0] + tethers[best]
         return TrajectoryValues(
             np.maximum(values, 0.0), game.origin - game.sign * tethers[best], game.sign, None,
             "a ceiling, which tethered values do not have", np.asarray(later, dtype=np.int64),
+            problem.dataset.scratch,
         )  # fmt: skip
 
     def _tethered(self, problem: Problem, *, exact: bool) -> TetheredValues:
@@ -166,6 +169,11 @@ class TetheredValues:
         return 1.0 if self.estimator.anchor == "low" else -1.0
 
     @property
+    def scratch(self) -> Scratch:
+        """Where the logs have it."""
+        return self.data.scratch
+
+    @property
     def origin(self) -> float:
         """The end of the range that values are counted from."""
         assert self.data.value_range is not None
@@ -179,20 +187,20 @@ class TetheredValues:
     @cached_property
     def values(self) -> Array:
         """X of every episode from the model of the other folds, (n,)."""
-        n = self.data.n_trajectories
-        fold, everyone = fold_of(self.data, self.estimator.folds), np.arange(n)
-        unit = self.unit(everyone)
+        room, everyone = self.scratch, self.scratch.numbered(self.data.n_trajectories)
+        fold, unit = fold_of(self.data, self.estimator.folds), self.unit(everyone)
         if self.estimator.tether is None:
             tethers = np.unique(GRID * unit)
         else:
             tethers = np.array([np.inf if np.isinf(self.estimator.tether) else self.estimator.tether * unit])
-        parts = [(everyone[fold != k] if (fold != k).any() else everyone, everyone[fold == k]) for k in np.unique(fold)]
-        table = np.empty((n, len(tethers)))
-        for (_, held_out), some in zip(parts, self.learned(parts, tethers), strict=True):
-            table[held_out] = some
+        held_out = [room.copy(np.flatnonzero(fold == k)) for k in range(self.estimator.folds) if (fold == k).any()]
+        others = [room.copy(np.flatnonzero(fold != fold[some[0]])) for some in held_out]
+        blocks = [(one if len(one) else everyone, other) for one, other in zip(others, held_out, strict=True)]
+        table = self.learned(blocks, tethers, held_out)
         clusters = Clusters.of(self.data)
         independent = table if clusters is None else clusters.means(table)
-        return np.ascontiguousarray(table[:, _longest(independent, tethers) if self.estimator.tether is None else 0])
+        chosen = _longest(independent, tethers) if self.estimator.tether is None else 0
+        return room.copy(table[:, chosen])
 
     def unit(self, past: IntArray) -> float:
         """The mean distance of the return from the end that values are counted from, and some of the range at least.
@@ -205,17 +213,26 @@ class TetheredValues:
 
     def along(self, order: IntArray, edges: Sequence[int], tethers: Array) -> Array:
         """X in this order, each block told by what all earlier ones taught."""
-        blocks = [(order[:start], order[start:stop]) for start, stop in pairwise(edges)]
-        return np.concatenate(self.learned(blocks, tethers))
+        return self.learned([(order[:start], order[start:stop]) for start, stop in pairwise(edges)], tethers)
 
-    def learned(self, blocks: Sequence[tuple[IntArray, IntArray]], tethers: Array) -> list[Array]:
-        """X of the second episodes of each pair, told by the first ones, under each tether: (second, tethers) each."""
-        orders = [np.argsort(later, kind="stable") for _, later in blocks]  # logs in files are read forwards
-        blocks = [(earlier, later[order]) for (earlier, later), order in zip(blocks, orders, strict=True)]
-        values = [np.empty((len(order), len(tethers))) for order in orders]
-        for row, some, guess in self.guesses.of(blocks):
-            values[row][orders[row][some]] = self._block(blocks[row][1][some], guess, tethers)
-        return values
+    def learned(
+        self, blocks: Sequence[tuple[IntArray, IntArray]], tethers: Array, rows: Sequence[IntArray] | None = None
+    ) -> Array:
+        """X of the second episodes of each pair, told by the first ones, under each tether: (all of them, tethers).
+
+        They come one block after the other, or in these rows.
+        """
+        room, ends = self.scratch, np.cumsum([0, *(len(later) for _, later in blocks)])
+        if rows is None:
+            places = room.numbered(int(ends[-1]))
+            rows = [places[start:stop] for start, stop in pairwise(ends.tolist())]
+        table: Array = room.empty((int(ends[-1]), len(tethers)))
+        orders = [room.copy(np.argsort(later, kind="stable")) for _, later in blocks]  # files are read forwards
+        told = [room.taken(later, order) for (_, later), order in zip(blocks, orders, strict=True)]
+        pairs = [(earlier, later) for (earlier, _), later in zip(blocks, told, strict=True)]
+        for block, some, guess in self.guesses.of(pairs):
+            table[rows[block][orders[block][some]]] = self._block(told[block][some], guess, tethers)
+        return table
 
     def _block(self, later: IntArray, guess: Array, tethers: Array) -> Array:
         from tightrope.estimators.tether_kernels import tethered_values
@@ -236,5 +253,8 @@ class TetheredValues:
 
 def _longest(table: Array, tethers: Array) -> int:
     """The longest tether that is no longer than half of sd·√n of the values it gives."""
-    allowed = tethers <= SHARE * table.std(axis=0) * np.sqrt(len(table))
+    n = len(table)
+    mean = sum(table[part].sum(axis=0) for part in parts(n, FEW)) / n
+    variance = sum(np.square(table[part] - mean).sum(axis=0) for part in parts(n, FEW)) / n
+    allowed = tethers <= SHARE * np.sqrt(variance) * np.sqrt(n)
     return int(np.flatnonzero(allowed)[-1]) if allowed.any() else 0

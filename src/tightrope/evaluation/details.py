@@ -9,6 +9,7 @@ import numpy as np
 from tightrope.base.beside import Details, Influence
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import TightropeError, failing, visible
+from tightrope.base.folder import parts
 from tightrope.base.problem import Problem
 from tightrope.base.records import Bound
 from tightrope.evaluation.case import Answer, Case
@@ -63,13 +64,12 @@ def _influential(answer: Answer, case: Case) -> tuple[Influence, ...]:
     data, clusters = case.problem.dataset, case.clusters
     statistic = case.statistic(answer.estimator) if answer.drawn is None else answer.drawn.statistic
     n = statistic.n_trajectories
-    influence = statistic.influence() / n
-    size = np.where(np.isfinite(influence), np.abs(influence), 0.0)
-    if size.max() <= ROUNDING * abs(statistic.estimate):
+    influence = statistic.influence()
+    top = _largest(influence, n * ROUNDING * abs(statistic.estimate))
+    if not len(top):
         return ()
-    # Of equals the first: the order must not depend on rounding in the last digits.
-    top = np.argsort(-np.round(size / size.max(), 12), kind="stable")[:MOST_INFLUENTIAL]
-    weights = np.ones((len(top), n))
+    weights = data.scratch.empty((len(top), n))
+    weights[:] = 1.0
     weights[np.arange(len(top)), top] = 0.0
     others = statistic(weights)
     shares = _shares(case.problem, top) if answer.estimator.uses_ratios else [None] * len(top)
@@ -78,15 +78,31 @@ def _influential(answer: Answer, case: Case) -> tuple[Influence, ...]:
     returns = data.returns if clusters is None else clusters.means(data.returns)
     first = top if clusters is None else [int(clusters.episodes(np.array([one]))[0]) for one in top]
     return tuple(
-        Influence(visible(str(names[i])), share, float(returns[one]), float(influence[one]), float(without))
+        Influence(visible(str(names[i])), share, float(returns[one]), float(influence[one] / n), float(without))
         for one, i, share, without in zip(top, first, shares, others, strict=True)
     )
+
+
+def _largest(influence: Array, least: float) -> IntArray:
+    """The places of the largest absolute numbers, of equals the first; none where none exceeds the least."""
+
+    def size(places: slice | IntArray) -> Array:
+        some = influence[places]
+        return np.where(np.isfinite(some), np.abs(some), 0.0)
+
+    most = max(float(size(part).max()) for part in parts(len(influence)))
+    if most <= least:
+        return np.zeros(0, dtype=np.int64)
+
+    def first(places: IntArray) -> IntArray:  # no rounding in the last digits decides
+        return places[np.argsort(-np.round(size(places) / most, 12), kind="stable")[:MOST_INFLUENTIAL]]
+
+    return first(np.concatenate([first(np.arange(part.start, part.stop)) for part in parts(len(influence))]))
 
 
 def _shares(problem: Problem, those: IntArray) -> list[float | None]:
     """The parts of Σρ that these episodes, or the means of these clusters, carry at the last step."""
     ratios, clusters = problem.ratios, problem.clusters
-    last = np.concatenate([ratios.log(*chunk)[:, -1] for chunk in problem.dataset.chunks()])
-    weights = np.exp(last - ratios.log_max[-1])
+    weights = problem.dataset.per_episode(lambda *chunk: np.exp(ratios.log(*chunk)[:, -1] - ratios.log_max[-1]))
     weights = weights if clusters is None else clusters.means(weights)
     return [float(share) for share in weights[those] / weights.sum()]

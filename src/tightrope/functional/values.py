@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
-
 from tightrope.base.dataset import Array, IntArray
+from tightrope.base.folder import Scratch, parts
 
 
 class SequentialValues(Protocol):
@@ -38,6 +37,11 @@ class SequentialValues(Protocol):
         """Their mean, mapped back to the value's scale."""
         ...
 
+    @property
+    def scratch(self) -> Scratch:
+        """Room for more numbers of each episode."""
+        ...
+
     def unit(self, past: IntArray) -> float:
         """What the lengths of tethers are multiples of, from these episodes; 0: no tether makes a difference."""
         ...
@@ -61,6 +65,7 @@ class TrajectoryValues:
     ceiling: float | None  # the largest value X can take, where max_ratio was declared
     missing: str = ""  # why there is no ceiling
     episodes: IntArray | None = None  # whose values they are, where something was learned from the others; None: all
+    scratch: Scratch = field(default_factory=Scratch)  # room for more numbers of each episode
 
     @property
     def estimate(self) -> float:
@@ -73,4 +78,7 @@ class TrajectoryValues:
 
     def along(self, order: IntArray, edges: Sequence[int], tethers: Array) -> Array:
         """The values in this order."""
-        return np.repeat(self.values[order, None], len(tethers), axis=1)
+        table: Array = self.scratch.empty((len(order), len(tethers)))
+        for part in parts(len(order)):
+            table[part] = self.values[order[part], None]
+        return table

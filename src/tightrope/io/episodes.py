@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ class Episodes:
     steps: IntArray  # (N,)
     order: IntArray | None  # the row of the table that each row is; None: as they are
 
-    @property
+    @cached_property
     def offsets(self) -> IntArray:
         """Where each episode starts, and the end, (n+1,)."""
         return np.append(np.flatnonzero(np.diff(self.code, prepend=-1)), len(self.code)).astype(np.int64)

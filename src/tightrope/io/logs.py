@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,17 +23,23 @@ class Logs:
     episodes: Episodes
     last_rows: IntArray  # (n,): the row of the table with an episode's last observation; -1 for none
     one_step: bool  # whether every row is an episode
+    row: Callable[[int], str]  # a row of the table, named for people
 
     @classmethod
     def of(
-        cls, table: Any, broken: Mapping[str, str], given: ColumnMap | None = None, one_step: bool | None = None
+        cls,
+        table: Any,
+        broken: Mapping[str, str],
+        given: ColumnMap | None = None,
+        one_step: bool | None = None,
+        where: Callable[[int], str] = row_of_table,
     ) -> Logs:
-        """Find the episodes of a table, and put its rows in their order."""
-        columns = Columns.of(table, broken, given)
+        """Find the episodes of a table, whose rows are so named for people, and put the rows in their order."""
+        columns = Columns.of(table, broken, given).at(None, where)
         single = is_one_step(columns, one_step)
         check_roles(columns, single)
         episodes, last_rows = without_last_rows(columns, find_episodes(columns, single))
-        return cls(columns.at(episodes.order, episodes.where), episodes, last_rows, single)
+        return cls(columns.at(episodes.order, episodes.where), episodes, last_rows, single, where)
 
     def final(self) -> Values | None:
         """The state after each episode's last step, where the logs carry next states or last observations."""
@@ -65,4 +71,4 @@ class Logs:
 
     def _of_table(self, rows: IntArray) -> Columns:
         """These rows of the table instead of the steps."""
-        return self.columns.at(rows, lambda row: row_of_table(int(rows[row])))
+        return self.columns.at(rows, lambda row: self.row(int(rows[row])))

@@ -1,12 +1,11 @@
-"""Logs that the workers of a cluster read: each converts some of the files, and then puts its rows where they belong.
+"""Logs that the workers of a cluster read: each converts a part of the files, and then puts its rows in their place.
 
-An episode belongs to whoever has the batch in which it begins. That worker reads on beyond its own files until the
+An episode belongs to whoever has the batch in which it begins. That worker reads on beyond its own part until the
 episode has ended, and the next one leaves its rows out. What comes back are names of files and numbers of rows.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tightrope.base.errors import DataError
-from tightrope.base.folder import Column, Folder, as_bytes, parts, wider
+from tightrope.base.folder import Column, Folder, Kept, parts, wider
 from tightrope.base.threads import Workers
 from tightrope.io.columns import Columns
 from tightrope.io.steps import Growing, Named
@@ -29,16 +28,16 @@ TASKS = 4  # for each part that runs side by side: those that are slow or lost a
 
 
 class Source(Protocol):
-    """Files that can be converted some at a time."""
+    """Files of which parts can be converted by themselves."""
 
     @property
-    def files(self) -> Sequence[Any]:
-        """All of them."""
+    def units(self) -> Sequence[Any]:
+        """What can be converted by itself."""
         ...
 
     @property
     def rows(self) -> int:
-        """Of all of them."""
+        """Of all files."""
         ...
 
     @property
@@ -46,22 +45,9 @@ class Source(Protocol):
         """Whether episodes are numbered as they come."""
         ...
 
-    def converted(self, named: Named, folder: Folder, files: range) -> tuple[Growing, Columns]:
-        """The episodes that begin in some of the files."""
+    def converted(self, named: Named, folder: Folder, units: range) -> tuple[Growing, Columns]:
+        """The episodes that begin in some of the units."""
         ...
-
-
-class Kept(NamedTuple):
-    """An array in a file."""
-
-    path: Path
-    rows: int
-    dtype: np.dtype[Any]
-    width: tuple[int, ...]
-
-    def opened(self) -> np.memmap[Any, Any]:
-        """The array."""
-        return np.memmap(self.path, self.dtype, "r", shape=(self.rows, *self.width))
 
 
 class Piece(NamedTuple):
@@ -74,17 +60,17 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """Convert the episodes that begin in some of the files."""
+    """Convert the episodes that begin in some of the units."""
 
     large: Source
     named: Named
     place: Path
 
-    def __call__(self, files: range) -> Piece:
+    def __call__(self, units: range) -> Piece:
         """What they hold, in a folder of its own: whoever does it again begins anew."""
         folder = Folder(self.place, passing=False)
-        growing, layout = self.large.converted(self.named, folder, files)
-        columns = {name: _kept(column) for name, column in growing.columns.items()}
+        growing, layout = self.large.converted(self.named, folder, units)
+        columns = {name: column.kept() for name, column in growing.columns.items()}
         return Piece(columns, growing.taken, layout)
 
 
@@ -104,22 +90,18 @@ class Placement:
                 self._write(kept, self.targets[name], first, first if self.unnamed and name == "episode_ids" else 0)
 
     def _write(self, kept: Kept, target: Kept, first: int, added: int) -> None:
-        values, size = kept.opened(), int(target.dtype.itemsize * np.prod(target.width, dtype=np.int64))
-        with target.path.open("r+b") as file:
-            file.seek(first * size)
-            for part in parts(kept.rows):
-                some = values[part] + added if added else values[part]
-                file.write(as_bytes(some, target.dtype))
-            file.flush()
-            os.fsync(file.fileno())  # others read it from other machines
+        values = kept.opened()
+        for part in parts(kept.rows):
+            last = part.stop == kept.rows
+            target.write(values[part] + added if added else values[part], first + part.start, lasting=last)
 
 
 def shared_out(
     large: Source, named: Named, folder: Folder, progress: Progress | None, workers: Workers
 ) -> tuple[Growing, Columns]:
     """All steps, in files of the folder, converted and written by the workers."""
-    count = min(len(large.files), TASKS * workers.parts)
-    edges = np.linspace(0, len(large.files), count + 1).astype(np.int64)
+    count = min(len(large.units), TASKS * workers.parts)
+    edges = np.linspace(0, len(large.units), count + 1).astype(np.int64)
     ranges = [range(a, b) for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
     place, pieces, done = Path(tempfile.mkdtemp(dir=folder.path)), [], 0
     for piece in workers.map(Conversion(large, named, place), ranges):
@@ -135,7 +117,7 @@ def shared_out(
     growing = Growing(folder)
     for name in dict.fromkeys(name for piece in pieces for name in piece.columns):
         growing.columns[name] = _room(name, pieces, folder)
-    targets = {name: _kept(column) for name, column in growing.columns.items()}
+    targets = {name: column.kept() for name, column in growing.columns.items()}
     writing = Placement([piece.columns for piece in pieces], targets, large.unnamed)
     for _ in workers.map(writing, [range(number, number + 1) for number in range(len(pieces))]):
         pass
@@ -146,16 +128,9 @@ def shared_out(
 def _room(name: str, pieces: Sequence[Piece], folder: Folder) -> Column:
     """A column for what all pieces hold, to be filled in."""
     held = [piece.columns[name] for piece in pieces if name in piece.columns]
-    column = folder.column()
-    column.dtype, column.width = reduce(wider, (one.dtype for one in held)), held[0].width
-    if any(one.width != column.width for one in held):
-        widths = sorted({one.width for one in held})
+    widths = sorted({one.width for one in held})
+    if len(widths) > 1:
         raise DataError(f"all rows must have as many components; got {widths[0]} and {widths[1]}")
-    column.rows = sum(one.rows for one in held)
-    folder.allocate(column.path, column.rows * column.dtype.itemsize * int(np.prod(column.width, dtype=np.int64)))
+    column = folder.column()
+    column.add(sum(one.rows for one in held), reduce(wider, (one.dtype for one in held)), widths[0])
     return column
-
-
-def _kept(column: Column) -> Kept:
-    assert column.dtype is not None
-    return Kept(column.path, column.rows, column.dtype, column.width)

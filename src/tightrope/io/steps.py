@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -74,22 +75,24 @@ class Growing:
         self.columns: dict[str, Column] = {}
         self.taken = 0  # rows of the logs that were looked at
 
-    def append(self, steps: Steps) -> None:
-        """Add the episodes of another piece."""
+    def place(self, steps: Steps) -> Callable[[], None]:
+        """Keep room for the episodes of another piece; what is returned writes them."""
+        writes = []
         for name, values in vars(steps).items():
-            if values is not None and name not in self.columns:
-                self.columns[name] = self.folder.column()
             if values is not None:
-                self.columns[name].append(values)
+                column = self.columns.setdefault(name, self.folder.column())
+                writes.append(column.place(values))
+
+        def write() -> None:
+            for each in writes:
+                each()
+
+        return write
 
     @property
     def count(self) -> int:
         """How many episodes there are so far."""
         return self.columns["lengths"].rows if self.columns else 0
-
-    def names(self) -> npt.NDArray[Any]:
-        """The names of the episodes so far."""
-        return self.columns["episode_ids"].array() if self.columns else np.zeros(0)
 
     def steps(self) -> Steps:
         """All of them, mapped."""
@@ -113,7 +116,7 @@ class Growing:
                 place = order[some] if name in PER_EPISODE else steps_of(offsets, order[some])
                 new.append(old[place])
             self.columns[name] = new
-            column.path.unlink()
+            column.kept().path.unlink()
         return self.steps()
 
 

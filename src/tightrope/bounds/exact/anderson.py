@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tightrope.base.folder import parts
 from tightrope.bounds.base import ExactBound
 from tightrope.functional.values import TrajectoryValues
 
@@ -24,8 +25,12 @@ class Anderson(ExactBound):
 
     def lower(self, sample: TrajectoryValues, *, delta: float, seed: int) -> float:
         """The lower bound on the mean."""
-        ordered = np.sort(sample.values)
-        n = len(ordered)
-        band = np.sqrt(np.log(1 / delta) / (2 * n))
-        survival = 1.0 - np.arange(n) / n - band  # just below the i-th smallest value
-        return float(np.diff(ordered, prepend=0.0) @ np.maximum(survival, 0.0))
+        n = len(sample.values)
+        ordered = sample.scratch.taken(sample.values, sample.scratch.numbered(n))
+        ordered.sort()
+        band, total = np.sqrt(np.log(1 / delta) / (2 * n)), 0.0
+        for part in parts(n):
+            survival = 1.0 - np.arange(part.start, part.stop) / n - band  # just below the i-th smallest value
+            before = ordered[part.start - 1] if part.start else 0.0
+            total += float(np.diff(ordered[part], prepend=before) @ np.maximum(survival, 0.0))
+        return total

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from tightrope.base.dataset import Array, IntArray
+from tightrope.base.folder import Scratch, parts
 from tightrope.bounds.base import ExactBound
 from tightrope.functional.values import SequentialValues
 
@@ -62,7 +63,8 @@ class Betting(ExactBound):
         from tightrope.bounds.exact import planning_kernels as kernels
 
         with np.errstate(over="ignore"):
-            mean = kernels.largest_mean(values / top, bets * top, stakes, tethers / top, float(np.log(1 / delta)))
+            rescale(values, bets, tethers, top)
+            mean = kernels.largest_mean(values, bets, stakes, tethers, float(np.log(1 / delta)))
         return float(mean * top)
 
     def log_evidence(self, sample: SequentialValues, mean: float, *, delta: float, seed: int) -> float:
@@ -78,21 +80,29 @@ class Betting(ExactBound):
         if scale <= 0:
             return 0.0
         with np.errstate(over="ignore"):
-            wealth = kernels.evidence(
-                values / scale, bets * scale, stakes, tethers / scale, mean / scale, float(np.log(1 / delta))
-            )
+            rescale(values, bets, tethers, scale)
+            wealth = kernels.evidence(values, bets, stakes, tethers, mean / scale, float(np.log(1 / delta)))
             return float(np.log(wealth / delta)) if wealth > 0 else -np.inf
+
+
+def rescale(values: Array, bets: Array, tethers: Array, scale: float) -> None:
+    """Change the unit of a game, where it lies."""
+    values /= scale
+    bets *= scale
+    tethers /= scale
 
 
 def games(sample: SequentialValues, delta: float, seed: int) -> tuple[Array, Array, Array, Array]:
     """X, the planned λ, the largest stake and C of every episode in each order, (orders, n) each."""
-    n = len(sample.values)
-    played = [_play(sample, order, delta) for order in orders(n, np.random.default_rng([seed, n]))]
-    values, bets, stakes, tethers = (np.stack(parts) for parts in zip(*played, strict=True))
+    n, room = len(sample.values), sample.scratch
+    shuffles = orders(n, np.random.default_rng([seed, n]), room)
+    values, bets, stakes, tethers = (room.empty((len(shuffles), n)) for _ in range(4))
+    for row, order in enumerate(shuffles):
+        _play(sample, order, delta, (values[row], bets[row], stakes[row], tethers[row]))
     return values, bets, stakes, tethers
 
 
-def orders(n: int, rng: np.random.Generator) -> list[IntArray]:
+def orders(n: int, rng: np.random.Generator, room: Scratch | None = None) -> list[IntArray]:
     """Four random orders, or two of many episodes, that turn into one another when the same episodes are exchanged.
 
     The places of the first order are put into groups of four at random. Within each group a b c d the second order has
@@ -100,12 +110,15 @@ def orders(n: int, rng: np.random.Generator) -> list[IntArray]:
     another. Places must say nothing of what episodes earn (``DrawnValues``): if they went by rank, a fixed seed would
     tell in which order small and large values come, and what is known beforehand is no game.
     """
-    first, places = rng.permutation(n), rng.permutation(n)
+    room = room or Scratch()
+    first, places = room.permutation(n, rng), room.permutation(n, rng)
     groups = places[: n - n % 4].reshape(-1, 4)
-    shuffles = []
-    for turn in range(ORDERS if n <= MANY else ORDERS // 2):
-        order = first.copy()
-        order[groups] = first[groups[:, np.arange(4) ^ turn]]
+    shuffles = [first]
+    for turn in range(1, ORDERS if n <= MANY else ORDERS // 2):
+        order = room.empty(n, np.int64)
+        order[:] = first
+        for part in parts(len(groups)):
+            order[groups[part]] = first[groups[part][:, np.arange(4) ^ turn]]
         shuffles.append(order)
     return shuffles
 
@@ -118,19 +131,20 @@ def block_edges(n: int) -> list[int]:
     return edges
 
 
-def _play(sample: SequentialValues, order: IntArray, delta: float) -> tuple[Array, Array, Array, Array]:
-    """X, λ, the largest stake and C of every episode in this order."""
+def _play(sample: SequentialValues, order: IntArray, delta: float, game: tuple[Array, Array, Array, Array]) -> None:
+    """Fill in X, λ, the largest stake and C of every episode in this order."""
     n, edges = len(order), block_edges(len(order))
     unit = sample.unit(order[: edges[1]])
     tethers = TETHERS * unit if unit > 0 else np.zeros(1)
     table = sample.along(order, edges, tethers)
     target = float(np.log(1 / delta)) / n
-    chosen, bets, stakes = np.zeros(n, dtype=np.int64), np.full(n, np.inf), np.full(n, MOST_STAKE)
-    stakes[: edges[1]] = min(0.5, float(np.sqrt(2 * np.log(1 / delta) / (3 * n))))  # nothing to plan on yet
-    for start, stop in pairwise(edges[1:]):
-        past = table[:start] if start <= MOST_PAST else table[np.linspace(0, start - 1, MOST_PAST).astype(np.int64)]
-        chosen[start:stop], bets[start:stop] = plan_of(past, tethers, target)
-    return table[np.arange(n), chosen], bets, stakes, tethers[chosen]
+    chosen, bet, stake = 0, np.inf, min(0.5, float(np.sqrt(2 * np.log(1 / delta) / (3 * n))))  # nothing to plan on yet
+    for start, stop in pairwise(edges):
+        if start:
+            past = table[:start] if start <= MOST_PAST else table[np.linspace(0, start - 1, MOST_PAST).astype(np.int64)]
+            (chosen, bet), stake = plan_of(past, tethers, target), MOST_STAKE
+        for whole, part in zip(game, (table[start:stop, chosen], bet, stake, tethers[chosen]), strict=True):
+            whole[start:stop] = part
 
 
 def plan_of(past: Array, tethers: Array, target: float) -> tuple[int, float]:

@@ -38,7 +38,7 @@ class CUT(ExactBound):
             raise BoundError(
                 f"cut splits the data to choose its threshold and needs at least 4 episodes; the logs hold {n}"
             )
-        shuffled = np.random.default_rng(seed).permutation(sample.values)
+        shuffled = sample.scratch.taken(sample.values, sample.scratch.permutation(n, np.random.default_rng(seed)))
         look, rest = shuffled[:first], shuffled[first:]
         threshold = _threshold(look, delta, len(rest))
         return max(0.0, float(bernstein(np.minimum(rest, threshold), threshold, delta, len(rest))))

@@ -38,7 +38,7 @@ def count_batch(
         piece, ends = np.arange(before + start, before + stop), _ends(start, stop, every)
         reached = {}
         for side, game in state.games.items():
-            table = values[side].learned([(kept, piece)], game.tethers)[0]
+            table = values[side].learned([(kept, piece)], game.tethers)
             state.tables[side][piece] = table
             reached[side] = game.bet(table, ends - start)
         looked = [place for place, end in enumerate(ends) if end == n or (every and end % every == 0)]
