@@ -21,7 +21,7 @@ from tightrope.estimators.choosing import covariances
 from tightrope.estimators.clustered import by_cluster
 from tightrope.estimators.gain import gain
 from tightrope.functional.resampling import draw_weights
-from tightrope.functional.statistic import standard_error
+from tightrope.functional.standard_errors import standard_error
 from tightrope.models import TabularModel
 from tightrope.studies.problems import problem as studied
 

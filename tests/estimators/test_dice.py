@@ -19,7 +19,7 @@ from tightrope.base.problem import Problem
 from tightrope.behaviors import TabularBehavior
 from tightrope.domains import small
 from tightrope.estimators import DICE, MIS, PDIS
-from tightrope.functional.statistic import standard_error
+from tightrope.functional.standard_errors import standard_error
 
 N = DATA.n_trajectories
 ROWS = np.array([np.ones(N), REPEATS, np.random.default_rng(1).exponential(size=N)])

@@ -25,7 +25,7 @@ from tightrope.domains import small
 from tightrope.estimators import MB, WDR
 from tightrope.estimators.magic import MAGIC, MOST_LENGTHS
 from tightrope.estimators.simplex import nearest_to_zero
-from tightrope.functional.statistic import standard_error
+from tightrope.functional.standard_errors import standard_error
 from tightrope.models import FittedQ, GivenValues, TabularModel
 
 GIVEN = MAGIC(GivenValues(TABLE), fit="shared")

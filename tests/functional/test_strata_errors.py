@@ -20,7 +20,8 @@ from tightrope.evaluation.model_check import check_model
 from tightrope.evaluation.overlap import overlap
 from tightrope.evaluation.summary import summarize
 from tightrope.functional.engines import replicate
-from tightrope.functional.statistic import RatioSum, SumStatistic, row_errors
+from tightrope.functional.standard_errors import row_errors
+from tightrope.functional.statistic import RatioSum, SumStatistic
 from tightrope.functional.strata import Stratified, levelled
 
 WALKER = small("walker")

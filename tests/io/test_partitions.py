@@ -119,8 +119,45 @@ def test_scattered_episodes_are_refused_not_lost(tmp_path):
     rows = table(5)
     late = pa.concat_tables([rows.slice(3), rows.slice(0, 3)])
     folder = written(late, tmp_path, [0, 700, 1500, 10_000])
-    with pytest.raises(DataError, match=r"step|near each other|scattered"):
-        tightrope.read(folder, memory=SMALL, engine=Pieces(3))
+    for engine in ("local", Pieces(3)):
+        with pytest.raises(DataError, match=r"rows of episode 0 must lie near each other"):
+            tightrope.read(folder, memory=SMALL, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["local", Pieces(3)], ids=["here", "workers"])
+def test_a_gap_is_a_gap_wherever_files_are_cut(engine, tmp_path):
+    rows = table(5)
+    assert rows["episode"][1000] == rows["episode"][1001]
+    folder = written(pa.concat_tables([rows.slice(0, 1000), rows.slice(1001)]), tmp_path, [0, 1000, 1500, 10_000])
+    episode, step = rows["episode"][1000], rows["t"][1000]
+    with pytest.raises(DataError, match=rf"episode {episode}, step {step}, .*this step is missing"):
+        tightrope.read(folder, memory=SMALL, engine=engine)
+
+
+def test_one_large_file_is_shared_out_too(tmp_path):
+    """Its row groups go to several workers."""
+    folder, engine = written(table(0), tmp_path, [0, 10_000]), Pieces(3)
+    seen = []
+    engine.map = lambda call, ranges: map(call, seen.append(list(ranges)) or seen[-1])
+    assert_same(tightrope.read(folder), tightrope.read(folder, memory=SMALL, engine=engine))
+    assert len(os.listdir(folder)) == 1
+    assert len(seen[0]) > 3
+
+
+@pytest.mark.parametrize("engine", ["local", Pieces(3)], ids=["here", "workers"])
+@pytest.mark.parametrize("name", ["t", "episode", "terminated", "reward", "action"])
+def test_a_missing_value_is_named_by_its_row_among_all(name, engine, tmp_path):
+    """Or by its episode and step, once these are known; as in logs that are read as a whole."""
+    rows = table(4)
+    column = rows[name].to_pylist()
+    column[1234] = None
+    folder = written(replaced(rows, name, pa.array(column)), tmp_path, [0, 700, 1500, 10_000])
+    with pytest.raises(DataError) as whole:
+        tightrope.read(folder)
+    with pytest.raises(DataError) as pieces:
+        tightrope.read(folder, memory=SMALL, engine=engine)
+    assert str(pieces.value) == str(whole.value)
+    assert "1234" in str(whole.value) or f"episode {rows['episode'][1234]}, step {rows['t'][1234]}" in str(whole.value)
 
 
 def test_rows_that_nobody_found_are_an_error(tmp_path, monkeypatch):

@@ -30,7 +30,8 @@ from tests.oracle import mdps
 from tightrope import TabularPolicy
 from tightrope.base.problem import Problem
 from tightrope.estimators import DR, MB, WDR
-from tightrope.functional.statistic import RatioSum, standard_error
+from tightrope.functional.standard_errors import standard_error
+from tightrope.functional.statistic import RatioSum
 from tightrope.models import GivenValues, TabularModel
 from tightrope.models.tabular import kernels as tabular_kernels
 from tightrope.models.tabular.blocks import blocks

@@ -24,7 +24,7 @@ from tightrope.bounds.base import is_exact
 from tightrope.domains.finite import FiniteMDP
 from tightrope.estimators import DR, ESTIMATORS, MB, PDIS, PDWIS, USUAL, WDR
 from tightrope.functional.resampling import Multinomial, Poisson, leave_one_out_weights
-from tightrope.functional.statistic import standard_error
+from tightrope.functional.standard_errors import standard_error
 from tightrope.models import GivenValues, TabularModel
 from tightrope.models.residuals import td_errors
 

@@ -22,6 +22,7 @@ from tightrope.base.problem import Problem
 from tightrope.domains import small
 from tightrope.estimators import DR, MB, WDR, estimator
 from tightrope.estimators.fitted_q import FQE
+from tightrope.functional.standard_errors import standard_error
 from tightrope.models import FittedQ, LinearModel, TabularModel
 from tightrope.models.fitted import steps, sums
 
@@ -322,7 +323,7 @@ def test_standard_errors_hold_what_resampling_shows():
         data = walks(60, 5, seed=seed)
         statistic = FQE()(Problem(data, UP))
         estimates.append(statistic.estimate)
-        errors.append(tightrope.functional.statistic.standard_error(statistic.influence()))
+        errors.append(standard_error(statistic.influence()))
     assert np.std(estimates, ddof=1) == pytest.approx(np.mean(errors), rel=0.2)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tightrope.base.checks import check_unmasked, first_row, read_only
 from tightrope.base.errors import DataError
-from tightrope.base.folder import parts
+from tightrope.base.folder import Scratch, parts, ranked
 from tightrope.base.warnings import Caution
 
 KINDS: dict[str, Any] = {  # others are labels or numbers of one kind
@@ -170,14 +170,20 @@ def times_of(offsets: npt.NDArray[np.int64], episodes: npt.NDArray[np.int64]) ->
     return np.asarray(np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths))
 
 
-def check_strata(clusters: npt.NDArray[Any] | None, strata: npt.NDArray[Any] | None) -> None:
+def check_strata(clusters: npt.NDArray[Any] | None, strata: npt.NDArray[Any] | None, scratch: Scratch) -> None:
     """Refuse a cluster that lies in two strata."""
     if clusters is None or strata is None:
         return
-    _, first, code = np.unique(clusters, return_index=True, return_inverse=True)
-    apart = np.flatnonzero(strata != strata[first][code])
-    if len(apart):
-        raise DataError(
-            f"cluster {clusters[apart[0]]} has episodes in strata {strata[first][code][apart[0]]} and "
-            f"{strata[apart[0]]}; a cluster must lie in one stratum"
-        )
+    labels, code = ranked(clusters, scratch)
+    first = scratch.full(len(labels), len(code), np.int64)
+    for part in parts(len(code)):
+        np.minimum.at(first, code[part], np.arange(part.start, part.stop))
+    for part in parts(len(code)):
+        expected = strata[first[code[part]]]
+        apart = np.flatnonzero(strata[part] != expected)
+        if len(apart):
+            row = part.start + int(apart[0])
+            raise DataError(
+                f"cluster {clusters[row]} has episodes in strata {expected[apart[0]]} and {strata[row]}; a cluster "
+                "must lie in one stratum"
+            )

@@ -7,7 +7,7 @@ the mean over episodes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tightrope.base.arrays import steps_of
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError
-from tightrope.base.folder import overlapping, parts
+from tightrope.base.folder import Scratch, distinct, overlapping, parts, ranked, wide_parts
 from tightrope.base.warnings import Caution, coded
 
 FEWEST = 10  # clusters of a stratum
@@ -52,16 +52,22 @@ class Clusters:
     code: IntArray  # (n,)
     sizes: IntArray  # (clusters,)
     strata: IntArray  # (strata,): how many clusters each holds
+    scratch: Scratch = field(default_factory=Scratch)  # room for more numbers of each
 
     @classmethod
     def of(cls, data: TrajectoryDataset) -> Clusters | None:
         """Those of the logs; with strata alone every episode is a cluster. None where there are neither."""
         if data.clusters is None and data.strata is None:
             return None
-        names = np.arange(data.n_trajectories) if data.clusters is None else data.clusters
-        _, first, code, sizes = np.unique(names, return_index=True, return_inverse=True, return_counts=True)
+        room = data.scratch
+        names = room.numbered(data.n_trajectories) if data.clusters is None else data.clusters
+        labels, code = ranked(names, room)
+        sizes, first = room.full(len(labels), 0, np.int64), room.full(len(labels), len(code), np.int64)
+        for part in parts(len(code)):
+            np.add.at(sizes, code[part], 1)
+            np.minimum.at(first, code[part], np.arange(part.start, part.stop))
         if data.strata is None:
-            return cls(code.astype(np.int64), sizes, np.array([len(sizes)]))
+            return cls(code, sizes, np.array([len(sizes)]), room)
         _, stratum = np.unique(data.strata[first], return_inverse=True)
         order = np.argsort(stratum, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
@@ -73,7 +79,7 @@ class Clusters:
                 f"every stratum must hold at least {FEWEST} clusters, because drawing k of k shows (k - 1)/k of how "
                 f"much they differ; stratum {few} holds {counts.min()}. Join it with another one, or leave strata out"
             )
-        return cls(place[code], sizes[order], counts)
+        return cls(room.taken(place, code), room.taken(sizes, order), counts, room)
 
     @property
     def n(self) -> int:
@@ -82,9 +88,11 @@ class Clusters:
 
     def means(self, values: npt.NDArray[Any]) -> Array:
         """The mean of each cluster: (n, ...) to (clusters, ...)."""
-        total = np.zeros((self.n, *values.shape[1:]))
-        np.add.at(total, self.code, values)
-        return total / self.sizes.reshape(-1, *[1] * (values.ndim - 1))
+        total = self.scratch.full((self.n, *values.shape[1:]), 0.0)
+        for part in parts(len(values)):
+            np.add.at(total, self.code[part], values[part])
+        total /= self.sizes.reshape(-1, *[1] * (values.ndim - 1))
+        return total
 
     def log_means(self, logs: Array) -> Array:
         """The logarithm of each cluster's mean of exp(logs), (n,) to (clusters,).
@@ -119,7 +127,10 @@ class Clusters:
 
     def expanded(self, weights: Array) -> Array:
         """Weights of clusters (..., clusters) as weights of their episodes, (..., n)."""
-        shares: Array = (weights / self.sizes)[..., self.code]
+        shares: Array = self.scratch.empty((*weights.shape[:-1], len(self.code)))
+        for part in wide_parts(len(self.code)):
+            code = self.code[part]
+            shares[..., part] = weights[..., code] / self.sizes[code]
         return shares
 
     def together(self, values: Array, weights: Array) -> Array:
@@ -133,13 +144,26 @@ class Clusters:
 
     def episodes(self, clusters: IntArray) -> IntArray:
         """The episodes of these clusters, one cluster after the other."""
-        result: IntArray = self._by_cluster[steps_of(np.append(0, np.cumsum(self.sizes)), clusters)]
+        result: IntArray = self.scratch.empty(int(self.sizes[clusters].sum()), np.int64)
+        done = 0
+        for part in wide_parts(len(clusters)):
+            some = self._by_cluster[steps_of(self._edges, clusters[part])]
+            result[done : done + len(some)] = some
+            done += len(some)
+        return result
+
+    @cached_property
+    def _edges(self) -> IntArray:
+        """Where each cluster's episodes begin where one cluster comes after the other, and the end."""
+        result: IntArray = self.scratch.empty(self.n + 1, np.int64)
+        result[0] = 0
+        np.cumsum(self.sizes, out=result[1:])
         return result
 
     @cached_property
     def _by_cluster(self) -> IntArray:
         """All episodes, one cluster after the other, (n,)."""
-        return np.argsort(self.code, kind="stable")
+        return self.scratch.copy(np.argsort(self.code, kind="stable"))
 
 
 def by_arrival(data: TrajectoryDataset, clusters: Clusters | None) -> IntArray:
@@ -164,7 +188,7 @@ def fold_of(data: TrajectoryDataset, folds: int) -> IntArray:
     assert names is not None
     result: IntArray = data.scratch.empty(len(names), np.int64)
     rising = all((names[part][1:] > names[part][:-1]).all() for part in overlapping(len(names)))
-    place = data.scratch.numbered(len(names)) if rising else np.unique(names, return_inverse=True)[1]
+    place = data.scratch.numbered(len(names)) if rising else ranked(names, data.scratch)[1]
     for part in parts(len(names)):
         result[part] = place[part] % folds
     return result
@@ -177,7 +201,7 @@ def forgotten(data: TrajectoryDataset) -> tuple[Caution, ...]:
 
 def n_clusters(data: TrajectoryDataset) -> int | None:
     """How many clusters the logs name; None where they name none."""
-    return None if data.clusters is None else len(np.unique(data.clusters))
+    return None if data.clusters is None else len(distinct(data.clusters, data.scratch))
 
 
 def n_independent(data: TrajectoryDataset) -> int:

@@ -22,7 +22,7 @@ from tightrope.base.checks import (
     whole_horizon,
 )
 from tightrope.base.errors import DataError, visible
-from tightrope.base.folder import Folder, Scratch, parts
+from tightrope.base.folder import Folder, Scratch
 from tightrope.base.policy import Policy
 from tightrope.base.threads import passed
 from tightrope.base.warnings import Caution
@@ -98,7 +98,7 @@ class TrajectoryDataset:
             arrays.check_reward_range(self.rewards, self.reward_range, self.where)
         if self.return_range is not None:
             arrays.check_return_range(self.returns, self.return_range, self.cut, self._id)
-        arrays.check_strata(self.clusters, self.strata)
+        arrays.check_strata(self.clusters, self.strata, self.scratch)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is computed on the way is left out; the folder stays with whoever made it."""
@@ -125,10 +125,8 @@ class TrajectoryDataset:
     @cached_property
     def lengths(self) -> IntArray:
         """Steps per episode, (n,)."""
-        result: IntArray = self.scratch.empty(self.n_trajectories, np.int64)
-        for part in parts(self.n_trajectories):
-            result[part] = self.lengths_of(part.start, part.stop)
-        return read_only(result)
+        room = self.scratch.empty(self.n_trajectories, np.int64)
+        return read_only(np.subtract(self.offsets[1:], self.offsets[:-1], out=room))
 
     @cached_property
     def times(self) -> IntArray:
@@ -172,8 +170,7 @@ class TrajectoryDataset:
         """
         if self.reward_range is None or self.horizon == 1:
             return self.reward_range
-        low, high = self.reward_range
-        return min(low, 0.0), max(high, 0.0)
+        return min(self.reward_range[0], 0.0), max(self.reward_range[1], 0.0)
 
     @property
     def value_range(self) -> tuple[float, float] | None:
@@ -182,9 +179,8 @@ class TrajectoryDataset:
             return self.return_range
         if self.step_range is None:
             return None
-        low, high = self.step_range
         total = float(self.discounts.sum())
-        return low * total, high * total
+        return self.step_range[0] * total, self.step_range[1] * total
 
     def where(self, step: int) -> str:
         """The name of a step of the flat arrays: its episode and time."""
@@ -257,10 +253,6 @@ class TrajectoryDataset:
     def ranges(self, size: int) -> Iterator[tuple[int, int]]:
         """Ranges of episodes that have about so many steps together."""
         return arrays.ranges(self.offsets, size)
-
-    def per_step(self) -> Array:
-        """An array (N,) to be filled in: in memory, or in a file where the logs are in files."""
-        return self.scratch.empty(self.n_steps)
 
     @property
     def scratch(self) -> Scratch:

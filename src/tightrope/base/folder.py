@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tightrope.base.errors import DataError
 
 PART = 1 << 18  # rows that are looked at together where all would not fit
+WIDE = 1 << 14  # the same of rows of several numbers
 FEW = 1 << 18  # distinct values up to which they are kept in memory
 STEP_BYTES = 120  # that whatever looks at every step at once keeps for each, about
 
@@ -30,6 +31,11 @@ def parts(n: int, size: int | None = None) -> Iterator[slice]:
     size = size or PART
     for first in range(0, n, size):
         yield slice(first, min(first + size, n))
+
+
+def wide_parts(n: int) -> Iterator[slice]:
+    """Fewer rows at a time, of several numbers each."""
+    return parts(n, WIDE)
 
 
 def summed(values: Anything, call: Callable[[Anything], Anything]) -> float:
@@ -51,6 +57,14 @@ def distinct(values: Anything, scratch: Scratch | None = None) -> Anything:
         if len(known) > FEW:
             return _sorted_distinct(values, scratch or Scratch())
     return known
+
+
+def ranked(values: Anything, scratch: Scratch) -> tuple[Anything, npt.NDArray[np.int64]]:
+    """The values that occur, rising, and the place of each value among them, (n,)."""
+    levels, place = distinct(values, scratch), scratch.empty(len(values), np.int64)
+    for part in parts(len(values)):
+        place[part] = np.searchsorted(levels, values[part])
+    return levels, place
 
 
 def unique(values: Anything) -> Anything:
@@ -128,6 +142,12 @@ class Scratch:
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Anything:
         """An array to be filled in."""
         return np.empty(shape, dtype) if self.folder is None else self.folder.empty(shape, dtype)
+
+    def full(self, shape: int | tuple[int, ...], value: float, dtype: npt.DTypeLike = np.float64) -> Anything:
+        """The same number everywhere."""
+        result = self.empty(shape, dtype)
+        result[...] = value
+        return result
 
     def taken(self, values: Anything, rows: Anything) -> Anything:
         """These rows of the values, in this order."""

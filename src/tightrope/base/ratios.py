@@ -105,7 +105,7 @@ def eval_log_probs(dataset: TrajectoryDataset, policy: Any = None) -> Array:
     lacking = _unasked(dataset)
     if lacking:
         raise PolicyError(f"the logs must have a column {lacking}, because the policy is asked about logged steps")
-    result, candidate = dataset.per_step(), as_policy(policy)
+    result, candidate = dataset.scratch.empty(dataset.n_steps), as_policy(policy)
     for start, stop in dataset.ranges(ASKED):
         result[dataset.steps(start, stop)] = _log_probs(dataset, candidate, start, stop)
     name = "the policy's log-probability"

@@ -34,7 +34,8 @@ from tightrope.evaluation.sentences import FEWEST
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import replicate
 from tightrope.functional.resampling import scheme
-from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic, standard_error
+from tightrope.functional.standard_errors import standard_error
+from tightrope.functional.statistic import FittedStatistic, RatioSum, SumStatistic
 from tightrope.functional.strata import levelled_by, within_strata
 
 HOW = "Shared resamples: each bound gives up as many of its lowest replicates as all of them can afford together."
@@ -192,6 +193,7 @@ def _resampled(
         seed=settings.seed,
         progress=settings.progress,
         n_jobs=settings.n_jobs,
+        scratch=data.scratch,
     )
     ends = [
         End(one.values, statistic.estimate, statistic.influence())

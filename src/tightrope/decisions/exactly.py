@@ -37,7 +37,7 @@ from tightrope.estimators.clustered import independent_values, learned_values
 from tightrope.estimators.gain import gain
 from tightrope.evaluation.settings import Settings
 from tightrope.evaluation.work import check_exact
-from tightrope.functional.statistic import standard_error
+from tightrope.functional.standard_errors import standard_error
 from tightrope.functional.values import SequentialValues
 
 HOW = "Exact: every bound has its share of the error rate."

@@ -30,7 +30,7 @@ from tightrope.evaluation.provenance import provenance
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Progress
 from tightrope.functional.resampling import Multinomial, Seed, draw_weights
-from tightrope.functional.statistic import row_errors
+from tightrope.functional.standard_errors import row_errors
 from tightrope.functional.strata import strata_of, within_strata
 
 TIMES = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0)  # as many episodes as now

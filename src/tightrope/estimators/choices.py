@@ -78,7 +78,7 @@ def step_ratios(problem: Problem) -> Array:
     """The importance ratio of every logged step, (N,)."""
     data = problem.dataset if problem.behavior is None else problem.ratios.dataset
     assert data.behavior_log_probs is not None
-    result = data.per_step()
+    result = data.scratch.empty(data.n_steps)
     for steps in parts(data.n_steps):
         result[steps] = np.exp(problem.eval_log_probs[steps] - data.behavior_log_probs[steps])
     return result

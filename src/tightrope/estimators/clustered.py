@@ -17,7 +17,7 @@ import numpy as np
 from tightrope.base.clusters import Clusters, by_arrival
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import BoundError
-from tightrope.base.folder import Scratch
+from tightrope.base.folder import Scratch, parts
 from tightrope.base.problem import Problem
 from tightrope.estimators.base import IndependentEstimator, SequentialEstimator
 from tightrope.estimators.gain import GainStatistic
@@ -39,12 +39,13 @@ def by_cluster(statistic: FittedStatistic, clusters: Clusters | None) -> FittedS
         return GainStatistic(by_cluster(statistic.value, clusters), clusters.means(statistic.returns))
     if isinstance(statistic, ModelStatistic):
         smooth = isinstance(statistic.model, SmoothModel)
-        return ModelStatistic((SmoothClusteredModel if smooth else ClusteredModel)(statistic.model, clusters))
+        model = (SmoothClusteredModel if smooth else ClusteredModel)(statistic.model, clusters)
+        return ModelStatistic(model, clusters.scratch)
     raise BoundError("this estimator cannot be computed by cluster: leave cluster and strata out, or use another one")
 
 
 def _summed(statistic: SumStatistic, clusters: Clusters) -> SumStatistic:
-    columns = np.zeros((clusters.n, statistic.n_columns))
+    columns = clusters.scratch.full((clusters.n, statistic.n_columns), 0.0)
     for start, stop, part in statistic.chunks():
         np.add.at(columns, clusters.code[start:stop], part)
     columns /= clusters.sizes[:, None]
@@ -76,7 +77,8 @@ class SmoothClusteredModel(ClusteredModel):
         """∂value/∂w of each cluster: the mean of its episodes'."""
         assert isinstance(self.model, SmoothModel)
         slopes = self.model.influences(self.clusters.expanded(weights))
-        return np.ascontiguousarray(self.clusters.means(slopes.T).T)
+        means: Array = self.clusters.scratch.copy(self.clusters.means(slopes.T).T)
+        return means
 
 
 def independent_values(
@@ -156,5 +158,9 @@ class DrawnValues:
             return self.of.along(drawn, edges, tethers)
         ends = np.append(0, np.cumsum(self.clusters.sizes[drawn]))
         table = self.of.along(self.clusters.episodes(drawn), [int(ends[edge]) for edge in edges], tethers)
-        result: Array = np.add.reduceat(table, ends[:-1], axis=0) / self.clusters.sizes[drawn, None]
+        result: Array = self.scratch.empty((len(drawn), len(tethers)))
+        for part in parts(len(drawn)):
+            inside = slice(int(ends[part.start]), int(ends[part.stop]))
+            sums = np.add.reduceat(table[inside], ends[part] - inside.start, axis=0)
+            result[part] = sums / self.clusters.sizes[drawn[part], None]
         return result

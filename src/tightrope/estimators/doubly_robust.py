@@ -19,6 +19,7 @@ from tightrope.base import folder
 from tightrope.base.clusters import fold_of
 from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import TightropeError
+from tightrope.base.folder import parts
 from tightrope.base.names import must_be_one_of
 from tightrope.base.problem import Problem
 from tightrope.base.progress import part
@@ -73,7 +74,9 @@ class _DoublyRobust(Estimator):
         prepared = prepared_model(self.model, problem, self.anchor)
 
         def statistic(values: tuple[Array, Array]) -> SumStatistic | ModelStatistic:
-            return self._weighing(data, td_errors(data, *values), values[1][data.offsets[:-1]]).statistic(problem)
+            return self._weighing(
+                data, td_errors(data, *values), data.scratch.taken(values[1], data.offsets[:-1])
+            ).statistic(problem)
 
         if self.fit == "refit":
             zero = self._weighing(data, np.broadcast_to(0.0, data.n_steps), np.zeros(data.n_trajectories))
@@ -86,7 +89,7 @@ class _DoublyRobust(Estimator):
         """q̂ and v̂ of every step where no weights change them: cross-fitted, or of the model of all logs."""
         n = problem.dataset.n_trajectories
         if self.fit == "shared" or n < 2:
-            return prepared.control_variates(np.ones(n))
+            return prepared.control_variates(problem.dataset.scratch.full(n, 1.0))
         return held_out_values(problem, self.model, self.anchor, self.folds)
 
     def _weighing(self, data: TrajectoryDataset, deltas: Array, start_values: Array) -> Weighing:
@@ -115,7 +118,7 @@ def held_out_values(problem: Problem, chosen: str | Model, anchor: Anchor, folds
 
 def cross_fitted(data: TrajectoryDataset, prepared: PreparedModel, folds: int) -> tuple[Array, Array]:
     """q̂ and v̂ of every step from the model fitted on the other folds."""
-    q_values, state_values = data.per_step(), data.per_step()
+    q_values, state_values = data.scratch.empty(data.n_steps), data.scratch.empty(data.n_steps)
     pairs = list(held_out_folds(data, folds))
     for place, (held, others) in enumerate(pairs):
         with part(place, len(pairs)):
@@ -128,9 +131,13 @@ def cross_fitted(data: TrajectoryDataset, prepared: PreparedModel, folds: int) -
 def held_out_folds(data: TrajectoryDataset, folds: int) -> Iterator[tuple[BoolArray, Array]]:
     """(which episodes a fold holds, the weights of those to learn from), (n,) each, fold by fold."""
     fold = fold_of(data, folds)
-    for k in np.unique(fold):
-        others = (fold != k).astype(np.float64)
-        yield fold == k, others if others.any() else np.ones(len(fold))  # a single identity: nothing else to learn from
+    for k in range(folds):
+        held, others = data.scratch.empty(len(fold), np.bool_), data.scratch.empty(len(fold))
+        for some in parts(len(fold)):
+            held[some] = fold[some] == k
+            others[some] = ~held[some]
+        if held.any():
+            yield held, others if others.any() else held.astype(np.float64)  # a single identity: nothing else
 
 
 def copy_steps(data: TrajectoryDataset, wanted: BoolArray, values: Array, out: Array) -> None:

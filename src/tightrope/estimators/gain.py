@@ -229,7 +229,7 @@ def _sums(value: SumStatistic, combine: RatioSum, returns: Array) -> SumStatisti
         ones = np.ones((stop - start, 1))
         return np.hstack([columns[:, :k], ones, columns[:, k:], returns[start:stop, None]])
 
-    return SumStatistic(value.n_trajectories, whole.fields, make_columns, whole)
+    return replace(value, fields=whole.fields, make_columns=make_columns, combine=whole)
 
 
 @dataclass(frozen=True, eq=False)

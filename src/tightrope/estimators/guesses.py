@@ -52,7 +52,7 @@ def guesses(chosen: str | Model, problem: Problem, anchor: Anchor, known: Choice
             'smoothed), values that you give, or model="none"'
         )
     if isinstance(prepared, ActionValuedModel) and known.are_actions:
-        return ActionGuesses(prepared, data.n_trajectories, n_choices)
+        return ActionGuesses(prepared, data, n_choices)
     return StateGuesses(prepared, data, n_choices)
 
 
@@ -102,14 +102,14 @@ class ActionGuesses:
     """q̂ of every action, in a model of the episodes to learn from."""
 
     prepared: ActionValuedModel
-    n_trajectories: int
+    data: TrajectoryDataset
     n_choices: int
 
     def of(self, blocks: Blocks) -> Iterator[tuple[int, slice, Array]]:
         """Of some models at once; actions that neither policy lists are no choices."""
         for first in range(0, len(blocks), TOGETHER):
             group = blocks[first : first + TOGETHER]
-            weights = np.zeros((len(group), self.n_trajectories))
+            weights = self.data.scratch.full((len(group), self.data.n_trajectories), 0.0)
             for weight, (earlier, _) in zip(weights, group, strict=True):
                 weight[earlier] = 1.0
             for row, some, table in self.prepared.action_values(weights, [later for _, later in group]):
@@ -132,7 +132,7 @@ class StateGuesses:
         """One model after the other."""
         data = self.data
         for row, (earlier, later) in enumerate(blocks):
-            weights, wanted = np.zeros(data.n_trajectories), np.zeros(data.n_trajectories, dtype=np.bool_)
+            weights, wanted = data.scratch.full(data.n_trajectories, 0.0), np.zeros(data.n_trajectories, dtype=np.bool_)
             weights[earlier], wanted[later] = 1.0, True
             state_values = self.prepared.control_variates(weights, wanted)[1] if len(earlier) else None
             for some in pieces(data.offsets, later, folder.PART):

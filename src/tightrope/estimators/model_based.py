@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.dataset import Array
+from tightrope.base.folder import Scratch, parts
 from tightrope.base.problem import Problem
 from tightrope.estimators.base import Anchor, Estimator
-from tightrope.functional.statistic import row_errors, weight_rows
+from tightrope.functional.standard_errors import row_errors
+from tightrope.functional.statistic import weight_rows
 from tightrope.models import CountedModel, Evaluated, Model, SmoothModel, prepared_model
 from tightrope.models.tabular.blocks import LANES
 
@@ -43,7 +45,7 @@ class MB(Estimator):
 
     def __call__(self, problem: Problem) -> ModelStatistic:
         """The statistic of the candidate's value."""
-        return ModelStatistic(prepared_model(self.model, problem, self.anchor))
+        return ModelStatistic(prepared_model(self.model, problem, self.anchor), problem.dataset.scratch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,7 @@ class ModelStatistic:
     """A statistic that does not reduce to a few sums: each weight row is a fit and an evaluation of its own."""
 
     model: Evaluated
+    scratch: Scratch = field(default_factory=Scratch)  # room for numbers of each episode
 
     @property
     def n_trajectories(self) -> int:
@@ -71,7 +74,7 @@ class ModelStatistic:
     @cached_property
     def estimate(self) -> float:
         """The point estimate: all weights one."""
-        return float(self(np.ones(self.n_trajectories)))
+        return float(self(self.scratch.full(self.n_trajectories, 1.0)))
 
     def influence(self) -> Array:
         """n ∂V̂/∂w_i, exactly where the model knows it, else by leaving each episode out."""
@@ -90,7 +93,9 @@ class ModelStatistic:
     def _influence(self) -> Array:
         n = self.n_trajectories
         if isinstance(self.model, SmoothModel):
-            return np.asarray(n * self.model.influences(np.ones((1, n)))[0])
+            slopes = self.scratch.copy(self.model.influences(self.scratch.full((1, n), 1.0))[0])
+            slopes *= n
+            return slopes
         return np.asarray((n - 1) * (self._others.mean() - self._others))
 
     @cached_property
@@ -98,7 +103,10 @@ class ModelStatistic:
     def _others(self) -> Array:
         n = self.n_trajectories
         if n > MOST_FITS and isinstance(self.model, SmoothModel):
-            return np.asarray(self.estimate - self._influence / (n - 1))
+            result: Array = self.scratch.empty(n)
+            for part in parts(n):
+                result[part] = self.estimate - self._influence[part] / (n - 1)
+            return result
         return np.concatenate([self(self._without(rows)) for rows in self._blocks()])
 
     def _without(self, rows: slice) -> Array:

@@ -79,7 +79,7 @@ class RefittedAtOnce:
     def _factors(self) -> Array:
         """The ratio of every step, (N,), scaled as the denominators are; 0 where it does not count."""
         data, ratios, times = self.problem.dataset, self.problem.ratios, self.weighing.times
-        factors = data.per_step()
+        factors = data.scratch.empty(data.n_steps)
         for start, stop in data.chunks():
             scaled = np.zeros((stop - start, data.horizon))
             top = ratios.log_max[times] if self.weighing.self_normalized else 0.0

@@ -22,7 +22,7 @@ import numpy as np
 from tightrope.base.clusters import Clusters, by_arrival, fold_of
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, TightropeError
-from tightrope.base.folder import Scratch, parts
+from tightrope.base.folder import Scratch, wide_parts
 from tightrope.base.joined import joined
 from tightrope.base.problem import Problem
 from tightrope.base.ratios import Ratios
@@ -36,7 +36,6 @@ from tightrope.models import Model
 
 GRID: Array = np.array([0.0, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of the mean of return − floor
 LEAST = 0.02  # of the range: where the first episodes earn nothing, tethers are multiples of this
-FEW = 1 << 14  # rows of a table at a time
 SHARE = 0.5  # of sd·√n: a longer tether would let single episodes skew the mean
 
 
@@ -91,7 +90,7 @@ class TDR(SequentialEstimator):
             return np.column_stack([np.ones(stop - start), game.sign * values[start:stop]])
 
         combine = RatioSum(np.ones(1), constant=game.origin)
-        return SumStatistic(problem.dataset.n_trajectories, combine.fields, make_columns, combine)
+        return SumStatistic(problem.dataset.n_trajectories, combine.fields, make_columns, combine, game.scratch)
 
     def sequential_values(self, problem: Problem) -> TetheredValues:
         """Values for bounds that learn on the way; refuses where nothing was declared to count from."""
@@ -228,10 +227,9 @@ class TetheredValues:
             rows = [places[start:stop] for start, stop in pairwise(ends.tolist())]
         table: Array = room.empty((int(ends[-1]), len(tethers)))
         orders = [room.copy(np.argsort(later, kind="stable")) for _, later in blocks]  # files are read forwards
-        told = [room.taken(later, order) for (_, later), order in zip(blocks, orders, strict=True)]
-        pairs = [(earlier, later) for (earlier, _), later in zip(blocks, told, strict=True)]
+        pairs = [(earlier, room.taken(later, order)) for (earlier, later), order in zip(blocks, orders, strict=True)]
         for block, some, guess in self.guesses.of(pairs):
-            table[rows[block][orders[block][some]]] = self._block(told[block][some], guess, tethers)
+            table[rows[block][orders[block][some]]] = self._block(pairs[block][1][some], guess, tethers)
         return table
 
     def _block(self, later: IntArray, guess: Array, tethers: Array) -> Array:
@@ -254,7 +252,7 @@ class TetheredValues:
 def _longest(table: Array, tethers: Array) -> int:
     """The longest tether that is no longer than half of sd·√n of the values it gives."""
     n = len(table)
-    mean = sum(table[part].sum(axis=0) for part in parts(n, FEW)) / n
-    variance = sum(np.square(table[part] - mean).sum(axis=0) for part in parts(n, FEW)) / n
+    mean = sum(table[part].sum(axis=0) for part in wide_parts(n)) / n
+    variance = sum(np.square(table[part] - mean).sum(axis=0) for part in wide_parts(n)) / n
     allowed = tethers <= SHARE * np.sqrt(variance) * np.sqrt(n)
     return int(np.flatnonzero(allowed)[-1]) if allowed.any() else 0

@@ -16,7 +16,8 @@ from tightrope.estimators.clustered import by_cluster
 from tightrope.evaluation.model_check import check_model
 from tightrope.evaluation.settings import Settings
 from tightrope.functional.engines import Replicates
-from tightrope.functional.statistic import FittedStatistic, standard_error
+from tightrope.functional.standard_errors import standard_error
+from tightrope.functional.statistic import FittedStatistic
 from tightrope.functional.strata import levelled_by
 from tightrope.models import Model
 

@@ -13,7 +13,7 @@ from tightrope.evaluation.advice import spread_warning
 from tightrope.evaluation.case import Case, Drawn
 from tightrope.evaluation.model_check import REMEMBERS
 from tightrope.functional.resampling import scheme
-from tightrope.functional.statistic import standard_error
+from tightrope.functional.standard_errors import standard_error
 from tightrope.functional.strata import levelled_by
 from tightrope.models import SimulatedModel, has_tabular
 

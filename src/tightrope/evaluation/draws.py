@@ -93,6 +93,7 @@ def _replicated(case: Case, statistics: dict[Estimator, FittedStatistic], needs:
         progress=settings.progress,
         n_jobs=settings.n_jobs,
         engine=settings.engine,
+        scratch=case.problem.dataset.scratch,
     )
 
 

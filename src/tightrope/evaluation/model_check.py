@@ -6,19 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from tightrope.base.clusters import fold_of, n_clusters, unit
+from tightrope.base.clusters import n_clusters, unit
 from tightrope.base.dataset import Array, TrajectoryDataset
 from tightrope.base.errors import DataError
+from tightrope.base.folder import parts
 from tightrope.base.problem import Problem
 from tightrope.base.records import ModelCheck
 from tightrope.base.warnings import Caution, caution
 from tightrope.bounds.model_bias.error import Likelihoods, ModelError, model_error
 from tightrope.estimators.base import Anchor
 from tightrope.estimators.clustered import by_cluster
-from tightrope.estimators.doubly_robust import copy_steps, held_out_values
+from tightrope.estimators.doubly_robust import copy_steps, held_out_folds, held_out_values
 from tightrope.estimators.weighted import PDWIS
 from tightrope.evaluation.overlap import FEW_EFFECTIVE
-from tightrope.functional.statistic import standard_error
+from tightrope.functional.standard_errors import standard_error
 from tightrope.functional.strata import levelled_by
 from tightrope.models import CountedModel, Model, PreparedModel, prepared_model
 from tightrope.models import model as find_model
@@ -83,7 +84,7 @@ def _largest(values: Array) -> float:
 
 def _mean_square(data: TrajectoryDataset, values: Array, center: float = 0.0) -> float:
     """The mean of (x − center)² over all steps."""
-    squares = data.per_step()
+    squares = data.scratch.empty(data.n_steps)
     np.subtract(values, center, out=squares)
     return float(np.square(squares, out=squares).mean())
 
@@ -102,17 +103,17 @@ def _likelihood_errors(
     def error(likelihoods: tuple[Array, Array]) -> ModelError:
         return model_error(ratios, Likelihoods(likelihoods[0], likelihoods[1], discrete), self_normalised=True)
 
-    fitted = log_likelihoods(prepared, np.ones(data.n_trajectories))
-    fold = fold_of(data, folds)
-    if fitted is None or len(np.unique(fold)) < 2:
+    fitted = log_likelihoods(prepared, data.scratch.full(data.n_trajectories, 1.0))
+    pairs = list(held_out_folds(data, folds))
+    if fitted is None or len(pairs) < 2:
         return (error(fitted) if fitted else None), None
-    steps, starts = data.per_step(), np.empty(data.n_trajectories)
-    for k in np.unique(fold):
-        held_out = log_likelihoods(prepared, (fold != k).astype(np.float64))
+    steps, starts = data.scratch.empty(data.n_steps), data.scratch.empty(data.n_trajectories)
+    for held, others in pairs:
+        held_out = log_likelihoods(prepared, others)
         if held_out is None:
             return error(fitted), None
-        copy_steps(data, fold == k, held_out[0], steps)
-        starts[fold == k] = held_out[1][fold == k]
+        copy_steps(data, held, held_out[0], steps)
+        np.copyto(starts, held_out[1], where=held)
     return error(fitted), error((steps, starts))
 
 
@@ -138,10 +139,15 @@ def _memory(data: TrajectoryDataset, deltas: Array) -> float | None:
 
     assert data.states is not None
     assert data.actions is not None
-    enough = int(np.searchsorted(np.cumsum(data.lengths - 1), MOST_STEPS)) + 1
+    enough, so_far = 0, 0
+    for part in parts(data.n_trajectories):
+        after_first = so_far + np.cumsum(data.lengths[part] - 1)
+        enough, so_far = part.start + int(np.searchsorted(after_first, MOST_STEPS)) + 1, int(after_first[-1])
+        if so_far >= MOST_STEPS:
+            break
     times = data.times_of(0, min(enough, data.n_trajectories))
-    first = (part[: len(times)] for part in (data.states, data.actions))
-    (_, state), (levels, action) = (np.unique(part, return_inverse=True) for part in first)
+    first = (values[: len(times)] for values in (data.states, data.actions))
+    (_, state), (levels, action) = (np.unique(values, return_inverse=True) for values in first)
     pair = state * len(levels) + action
     later = np.flatnonzero(times > 0)[:MOST_STEPS]  # before the first step there is nothing to remember
     _, stratum = np.unique(np.stack([pair[later], times[later]]), axis=1, return_inverse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -73,4 +73,4 @@ def centered(statistic: SumStatistic) -> SumStatistic:
         return np.hstack([np.ones((stop - start, 1)), denominator, numerator / sizes])
 
     shifted = CenteredRatioSum(combine.coefficients, combine.constant, theta, sizes)
-    return SumStatistic(statistic.n_trajectories, shifted.fields, make_columns, shifted)
+    return replace(statistic, fields=shifted.fields, make_columns=make_columns, combine=shifted)

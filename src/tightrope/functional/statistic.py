@@ -21,7 +21,7 @@ from tightrope.base.blas import one_blas_thread
 from tightrope.base.checks import numbers
 from tightrope.base.dataset import Array
 from tightrope.base.errors import TightropeError
-from tightrope.base.folder import Scratch, summed
+from tightrope.base.folder import Scratch
 from tightrope.base.threads import passed
 
 COLUMN_BYTES = 2 << 20  # what one chunk of columns may take: small enough for the cache, and to be allocated cheaply
@@ -235,33 +235,6 @@ class ColumnSummary:
     def largest(self) -> Array:
         """The largest absolute value of each column."""
         return np.maximum(-self.low, self.high)
-
-
-def standard_error(influence: Array) -> float:
-    """√(Σ ψ_i² / n(n−1)): for a mean, s/√n."""
-    n = len(influence)
-    return float(np.sqrt(summed(influence, np.square) / (n * (n - 1)))) if n > 1 else float("inf")
-
-
-def row_errors(weights: Array, effects: Array, draws: Sequence[int]) -> Array:
-    """The standard error under each row of weights, (rows,), of so many draws from each stratum.
-
-    From what each episode does to first order, (n,) or (rows, n).
-    """
-    first = np.append(0, np.cumsum(draws)[:-1])
-    squares, sums = (np.add.reduceat(weights * effects**power, first, axis=1).T for power in (2, 1))
-    return drawn_errors(squares, sums, draws)
-
-
-def drawn_errors(squares: Array, sums: Array | None, draws: Sequence[int]) -> Array:
-    """The same, √ Σ_h d/(d − 1) (Σ w e² − (Σ w e)² / d), from the sums over each stratum, (strata, rows).
-
-    Over all strata together Σ w e is 0; None stands for that.
-    """
-    counts = np.array(draws, dtype=np.float64)[:, None]
-    spread = squares if sums is None else np.maximum(squares - np.square(sums) / counts, 0.0)
-    result: Array = np.sqrt((spread * counts / np.maximum(counts - 1, 1)).sum(axis=0))
-    return result
 
 
 @dataclass(frozen=True, eq=False)

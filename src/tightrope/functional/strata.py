@@ -10,6 +10,7 @@ import numpy as np
 from tightrope.base.clusters import Clusters
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import BoundError
+from tightrope.base.folder import Scratch
 from tightrope.functional.resampling import BLOCK, Multinomial, WeightScheme, blocks_of
 
 
@@ -72,7 +73,7 @@ def draws_of(scheme: WeightScheme, n: int) -> tuple[int, ...]:
     return scheme.sizes if isinstance(scheme, Stratified) else (scheme.draws(n),)
 
 
-def levelled(values: Array, sizes: Sequence[int] | IntArray) -> Array:
+def levelled(values: Array, sizes: Sequence[int] | IntArray, room: Scratch | None = None) -> Array:
     """Values with the same mean in every stratum: what is right for n draws of one kind then is for draws within them.
 
     How far each is off its stratum's mean is stretched by √(n_h (n − 1) / (n_h − 1) n), with n_h in its stratum, so
@@ -80,13 +81,16 @@ def levelled(values: Array, sizes: Sequence[int] | IntArray) -> Array:
     """
     if len(sizes) == 1:
         return values
-    counts, n = np.repeat(sizes, sizes), len(values)
-    means = np.add.reduceat(values, np.append(0, np.cumsum(sizes)[:-1])) / sizes
-    off = (values - np.repeat(means, sizes)) * np.sqrt(counts * (n - 1) / ((counts - 1) * n))
-    result: Array = values.mean() + off
+    result, n, first = (room or Scratch()).empty(len(values)), len(values), np.append(0, np.cumsum(sizes)[:-1])
+    means, overall = np.add.reduceat(values, first) / sizes, values.mean()
+    for start, size, mean in zip(first.tolist(), sizes, means, strict=True):
+        own = slice(start, start + int(size))
+        np.subtract(values[own], mean, out=result[own])
+        result[own] *= np.sqrt(size * (n - 1) / ((size - 1) * n))
+    result += overall
     return result
 
 
 def levelled_by(clusters: Clusters | None, values: Array) -> Array:
     """The same of one value for each cluster; as they are where there are no strata."""
-    return values if clusters is None else levelled(values, clusters.strata)
+    return values if clusters is None else levelled(values, clusters.strata, clusters.scratch)

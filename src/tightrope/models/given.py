@@ -57,7 +57,7 @@ class GivenValues:
                 f"q_values must cover horizon {data.horizon}, states up to {most[0]} and actions up to {most[1]}, as "
                 f"the logs have them; got shape {self.q_values.shape}"
             )
-        q_values, values = data.per_step(), data.per_step()
+        q_values, values = data.scratch.empty(data.n_steps), data.scratch.empty(data.n_steps)
         for start, stop in data.chunks():
             steps, times = data.steps(start, stop), data.times_of(start, stop)
             states = data.states[steps].astype(np.int64)

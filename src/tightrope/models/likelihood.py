@@ -49,8 +49,8 @@ def _tabular(data: TabularData, weights: Array) -> tuple[Array, Array]:
         pair, arc = data.kind_pair[kinds], data.kind_arc[kinds]
         chance = np.log((arcs[arc] + 1 / (n_states + 1)) / (pairs[pair] + 1))
         likely[some.steps] = np.where(arc >= 0, chance, np.nan)
-    result: Array = np.log((starts[data.starts] + 1 / n_states) / (weights.sum() + 1))
-    return likely, result
+    chances = np.log((starts + 1 / n_states) / (weights.sum() + 1))
+    return likely, data.scratch.taken(chances, data.starts)
 
 
 def _gaussian(prepared: RolloutModel, dynamics: RegressionDynamics) -> tuple[Array, Array] | None:
@@ -58,7 +58,7 @@ def _gaussian(prepared: RolloutModel, dynamics: RegressionDynamics) -> tuple[Arr
     scale = np.diag(factor)
     if not (scale > 0).all():  # part of the state is predicted without error: its density is infinite
         return None
-    likely = logs.data.per_step()
+    likely = logs.data.scratch.empty(logs.data.n_steps)
     for part in parts(logs.data.n_steps):
         design = dynamics.features(logs, logs.states[part], logs.actions[part])
         means = design @ dynamics.coefficients[0, :, : logs.width]

@@ -10,7 +10,7 @@ from tightrope.base.dataset import Array, TrajectoryDataset
 
 def td_errors(data: TrajectoryDataset, q_values: Array, state_values: Array) -> Array:
     """δ = r − q̂ + γ v̂(next) of every step, (N,); nothing follows an episode's last one."""
-    deltas = data.per_step()
+    deltas = data.scratch.empty(data.n_steps)
     for start, stop in data.ranges(folder.PART):
         steps = data.steps(start, stop)
         following = np.append(state_values[steps][1:], 0.0)

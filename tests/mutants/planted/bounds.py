@@ -172,8 +172,8 @@ TOPIC = Topic(
         Mutant(
             "Anderson without its band",
             "Anderson.lower",
-            "1.0 - np.arange(n) / n - band",
-            "1.0 - np.arange(n) / n",
+            "1.0 - np.arange(part.start, part.stop) / n - band",
+            "1.0 - np.arange(part.start, part.stop) / n",
             "test_anderson_by_hand",
         ),
         Mutant(
@@ -193,8 +193,8 @@ TOPIC = Topic(
         Mutant(
             "CUT looks at the first episodes instead of random ones",
             "CUT.lower",
-            "np.random.default_rng(seed).permutation(sample.values)",
-            "sample.values",
+            "sample.scratch.permutation(n, np.random.default_rng(seed))",
+            "np.arange(n)",
             "test_cut_is_empirical_bernstein_on_the_rest",
         ),
         Mutant(

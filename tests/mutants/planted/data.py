@@ -109,8 +109,8 @@ TOPIC = Topic(
         Mutant(
             "the reward range leaves out the 0 of an ended episode",
             "TrajectoryDataset.step_range",
-            "(min(low, 0.0), max(high, 0.0))",
-            "(low, high)",
+            "(min(self.reward_range[0], 0.0), max(self.reward_range[1], 0.0))",
+            "self.reward_range",
             "test_ranges test_negative_rewards_widen_upwards",
         ),
         Mutant(

@@ -31,8 +31,8 @@ TOPIC = Topic(
         Mutant(
             "exact bounds shuffle ranks of names",
             "independent_values",
-            "(sample.values if clusters is None else clusters.means(sample.values))[came]",
-            "sample.values if clusters is None else clusters.means(sample.values)",
+            "sample.scratch.taken(values, came)",
+            "values",
             "test_names_have_no_say_in_exact_bounds",
         ),
         Mutant(

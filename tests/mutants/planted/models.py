@@ -112,8 +112,8 @@ TOPIC = Topic(
         Mutant(
             "the held-out likelihood is that of the fit",
             "_likelihood_errors",
-            "(fold != k).astype(np.float64)",
-            "np.ones(len(fold))",
+            "log_likelihoods(prepared, others)",
+            "fitted",
             "test_the_held_out_likelihood_exceeds_the_fitted_one_and_bounds_the_bias",
         ),
         Mutant(

@@ -9,8 +9,8 @@ TOPIC = Topic(
         Mutant(
             "values are levelled without the step from n to n − 1 of each stratum",
             "levelled",
-            "counts * (n - 1) / ((counts - 1) * n)",
-            "np.ones(n)",
+            "size * (n - 1) / ((size - 1) * n)",
+            "1.0",
             "test_levelled_by_hand",
         ),
         Mutant(
@@ -30,7 +30,7 @@ TOPIC = Topic(
         Mutant(
             "studentized bounds scale by a standard error that their replicates do not have",
             "_Sums.result",
-            "levelled(self.original.influence(), strata_of(scheme, n))",
+            "levelled(self.original.influence(), strata_of(scheme, n), self.original.scratch)",
             "self.original.influence()",
             "test_every_replicate_has_the_standard_error_of_its_own_draws",
         ),

@@ -30,9 +30,9 @@ TOPIC = Topic(
         Mutant(
             "orders go by rank: a fixed seed tells when large values come",
             "games",
-            "orders(n, np.random.default_rng([seed, n]))",
+            "orders(n, np.random.default_rng([seed, n]), room)",
             "np.argsort(sample.along(np.arange(n), [0, n], np.zeros(1))[:, 0], kind='stable')["
-            "np.array(orders(n, np.random.default_rng([seed, n])))]",
+            "np.array(orders(n, np.random.default_rng([seed, n]), room))]",
             "test_against_the_true_mean_wealth_is_one_on_average_at_every_seed",
         ),
         Mutant(
@@ -52,8 +52,8 @@ TOPIC = Topic(
         Mutant(
             "orders are drawn each for itself: what exchanges two does not exchange the others",
             "orders",
-            "order = first.copy()",
-            "order = first = rng.permutation(n)",
+            "order[:] = first",
+            "order[:] = first = rng.permutation(n)",
             "test_orders_turn_into_one_another",
         ),
         Mutant(
@@ -213,8 +213,8 @@ TOPIC = Topic(
         Mutant(
             "values told in the order of the logs are not put back in the order asked for",
             "TetheredValues.learned",
-            "values[row][orders[row][some]] = self._block(blocks[row][1][some], guess, tethers)",
-            "values[row][some] = self._block(blocks[row][1][some], guess, tethers)",
+            "table[rows[block][orders[block][some]]] = self._block(pairs[block][1][some], guess, tethers)",
+            "table[rows[block][some]] = self._block(pairs[block][1][some], guess, tethers)",
             "test_bets_on_tethered_values_are_what_slow_loops_find",
         ),
         Mutant(

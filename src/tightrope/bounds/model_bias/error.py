@@ -19,7 +19,7 @@ from tightrope.base.checks import ROUNDING, is_number
 from tightrope.base.clusters import Clusters, extent, n_independent
 from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError
-from tightrope.base.folder import parts
+from tightrope.base.folder import parts, wide_parts
 from tightrope.base.ratios import Ratios
 from tightrope.bounds.base import ExactBound
 from tightrope.bounds.exact.hoeffding import Hoeffding
@@ -131,7 +131,7 @@ def model_error(
         divisor = weights if self_normalised else np.full(horizon, float(n))
         level = weighted / divisor
         start = -float(likelihoods.starts.mean())
-        squares, whole = np.zeros(horizon + 1), np.zeros((0 if clusters is None else draws, horizon + 1))
+        squares, whole = np.zeros(horizon + 1), data.scratch.full((0 if clusters is None else draws, horizon + 1), 0.0)
         for first, stop, ratio, product in _terms(ratios, likelihoods, scale):
             apart = product - level * (ratio if self_normalised else 1.0)
             apart = np.concatenate([-likelihoods.starts[first:stop, None] - start, apart * (n / divisor)], axis=1)
@@ -142,7 +142,7 @@ def model_error(
                 np.add.at(whole, clusters.code[first:stop], moved)
     shown = slice(1, None) if outcome_rewards else slice(None, horizon)
     steps = np.cumsum(np.append(start, level))[shown]
-    squares += np.square(whole).sum(axis=0)
+    squares += sum(np.square(whole[part]).sum(axis=0) for part in wide_parts(len(whole)))
     errors = np.sqrt(squares * (draws / max(draws - 1, 1)))[shown] / n
     errors[~np.isfinite(steps) | np.isnan(errors) | (draws < 2)] = np.inf
     return ModelError(kind, steps, errors, self_normalised, n)

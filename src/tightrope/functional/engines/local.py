@@ -16,6 +16,7 @@ import numpy as np
 from tightrope.base.blas import one_blas_thread
 from tightrope.base.dataset import Array
 from tightrope.base.errors import BoundError
+from tightrope.base.folder import Scratch
 from tightrope.base.threads import cores
 from tightrope.functional.engines import cuda
 from tightrope.functional.engines.base import Engine, group_ranges
@@ -23,14 +24,8 @@ from tightrope.functional.engines.replicates import Replicates
 from tightrope.functional.engines.sums import SLAB_BYTES, TILE_ROWS, Job, Precision, Squares, Totals, Walk
 from tightrope.functional.engines.threads import Meter, Progress, Threads
 from tightrope.functional.resampling import WeightScheme, blocks_of
-from tightrope.functional.statistic import (
-    ParallelStatistic,
-    SmoothStatistic,
-    Statistic,
-    SumStatistic,
-    drawn_errors,
-    standard_error,
-)
+from tightrope.functional.standard_errors import drawn_errors, standard_error
+from tightrope.functional.statistic import ParallelStatistic, SmoothStatistic, Statistic, SumStatistic
 from tightrope.functional.strata import draws_of, levelled, strata_of
 
 EngineName = Literal["local", "cuda"]
@@ -50,11 +45,12 @@ def replicate(
     progress: Progress | None = None,
     n_jobs: int | None = None,
     engine: EngineName | Engine = "local",
+    scratch: Scratch | None = None,
 ) -> list[Replicates]:
     """Values of several statistics on the same weight rows, drawn once; with standard errors where they are wanted.
 
     They are computed by ``n_jobs`` threads, by default one for each core, or by the engine that is given; with
-    ``engine="cuda"`` a GPU makes the sums. What computes them changes no bit.
+    ``engine="cuda"`` a GPU makes the sums. What computes them changes no bit. Whole rows of weights lie in the scratch.
     """
     wanted = [standard_errors] * len(statistics) if isinstance(standard_errors, bool) else standard_errors
     n = statistics[0].n_trajectories
@@ -68,7 +64,7 @@ def replicate(
     runner = Threads(n_jobs or cores()) if isinstance(engine, str) else engine
     if sums:
         _by_sums(sums, walk, n_resamples, runner, on_gpu=engine == "cuda")
-    _by_rows(rows, walk, n_resamples, runner)
+    _by_rows(rows, walk, n_resamples, runner, scratch or Scratch())
     finished, others = iter(sums), iter(rows)
     return [(next(finished) if isinstance(s, SumStatistic) else next(others)).result(n, scheme) for s in statistics]
 
@@ -102,7 +98,7 @@ class _Sums:
         values = _spread(estimate, np.concatenate(self.values), scale)
         if not self.errors:
             return Replicates(n, estimate, values)
-        error = standard_error(levelled(self.original.influence(), strata_of(scheme, n)))
+        error = standard_error(levelled(self.original.influence(), strata_of(scheme, n), self.original.scratch))
         return Replicates(n, estimate, values, None, error, scale * np.concatenate(self.errors))
 
 
@@ -154,15 +150,15 @@ def _slab(
     return [(v, next(errors) if one.wanted else None) for one, v in zip(sums, values, strict=True)]
 
 
-def _by_rows(jobs: Sequence[_Rows], walk: Walk, n_resamples: int, runner: Engine) -> None:
+def _by_rows(jobs: Sequence[_Rows], walk: Walk, n_resamples: int, runner: Engine, scratch: Scratch) -> None:
     """For statistics that do not reduce to sums: call them on whole weight rows, all on a tile before the next one."""
     n, scheme = walk.n_trajectories, walk.scheme
-    size = max(1, min(TILE_ROWS, SLAB_BYTES // (8 * n)))
-    size -= size % EIGHT if size > EIGHT else 0
+    size = max(EIGHT, min(TILE_ROWS, SLAB_BYTES // (8 * n)))
+    size -= size % EIGHT
     tiles = [range(first, min(first + size, n_resamples)) for first in range(0, n_resamples, size)]
 
     def tile(rows: range) -> list[tuple[Array, Array | None]]:
-        weights = np.empty((len(rows), n))
+        weights = scratch.empty((len(rows), n))
         shares = scheme.shares(n, blocks_of(n), rows, seed=walk.seed)
         scheme.fill(weights, shares, seed=walk.seed, block=0, replicate=rows.start)
         parts = []

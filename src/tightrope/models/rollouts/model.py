@@ -147,7 +147,7 @@ class RolloutModel:
         """
         data, actions = self.transitions.data, self.transitions.actions
         self._check_work()
-        q, v = data.per_step(), data.per_step()
+        q, v = data.scratch.empty(data.n_steps), data.scratch.empty(data.n_steps)
         q[:], v[:] = np.nan, np.nan
         dynamics = self.fit(np.asarray(weights, dtype=np.float64)[None])
         if not dynamics.fitted[0]:

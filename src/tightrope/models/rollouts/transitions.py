@@ -61,7 +61,7 @@ class Transitions:
     @cached_property
     def ends(self) -> Array:
         """1 for the step that ended its episode for good, else 0, (N,)."""
-        ends = self.data.per_step()
+        ends = self.data.scratch.empty(self.data.n_steps)
         ends[:] = 0.0
         ends[self.data.offsets[1:] - 1] = self.data.terminated
         return ends

@@ -6,14 +6,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tightrope.base import folder
 from tightrope.base.dataset import Array
+from tightrope.base.folder import Scratch
 
 LANES = 8  # one AVX-512 register; wider rows leave the second-level cache, narrower ones the machine idle
 
 
-def lanes(count: int) -> Array:
-    """Zeros (count, LANES), each row in a cache line of its own: a row across two takes twice as long to load."""
-    return several(count)[0]
+def lanes(count: int, scratch: Scratch | None = None) -> Array:
+    """Zeros (count, LANES), each row in a cache line of its own: a row across two takes twice as long to load.
+
+    Many of them lie in a file where the scratch is one of files, which begins on a page.
+    """
+    return several(count)[0] if scratch is None or count <= folder.FEW else scratch.full((count, LANES), 0.0)
 
 
 def several(*counts: int) -> list[Array]:
@@ -27,11 +32,11 @@ def several(*counts: int) -> list[Array]:
     return result
 
 
-def blocks(weights: Array) -> Iterator[tuple[slice, Array]]:
+def blocks(weights: Array, scratch: Scratch | None = None) -> Iterator[tuple[slice, Array]]:
     """Weights (rows, n) as blocks (n, LANES); the last one is padded with its last row."""
     for first in range(0, len(weights), LANES):
         rows = slice(first, min(first + LANES, len(weights)))
-        block = lanes(weights.shape[1])
+        block = lanes(weights.shape[1], scratch)
         block[:, : rows.stop - first] = weights[rows].T
         block[:, rows.stop - first :] = weights[rows.stop - 1][:, None]
         yield rows, block

@@ -8,11 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from tightrope.base import folder
 from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
-from tightrope.base.folder import Scratch, parts
-from tightrope.models.tabular.blocks import LANES, lanes
+from tightrope.base.folder import Scratch, parts, ranked
+from tightrope.models.tabular.blocks import lanes
 from tightrope.models.tabular.chain import Chain
 from tightrope.models.tabular.kinds import Kinds
 from tightrope.models.tabular.sorting import Index, Meetings, Stretch, Timeline, stretches
@@ -47,7 +46,7 @@ class TabularData:
         cls,
         data: TrajectoryDataset,
         places: Callable[[Stretch], tuple[IntArray, IntArray]],  # the pairs of some episodes' steps, and what follows
-        starts: IntArray,
+        starts: Index,
         *,
         probs: Array,
         unseen: int,
@@ -70,7 +69,7 @@ class TabularData:
         return cls(
             data.offsets,
             kinds.of_steps,
-            starts.astype(np.int32),
+            starts,
             kinds.by_arc(kinds.arc_keys // width),
             kinds.by_arc(np.where(known, np.searchsorted(arc_keys, kinds.arc_keys), -1)),
             kinds.rewards,
@@ -84,7 +83,7 @@ class TabularData:
             smoothing / (n_states + 1),
             data.discount,
             Scratch(data.folder),
-            None if data.clusters is None else np.unique(data.clusters, return_inverse=True)[1],
+            None if data.clusters is None else ranked(data.clusters, data.scratch)[1],
         )
 
     @property
@@ -100,7 +99,8 @@ class TabularData:
     @cached_property
     def start_meetings(self) -> Meetings:
         """Which episodes started in each state."""
-        return Meetings.of(self.starts, np.arange(self.n_trajectories + 1), self.probs.shape[1], Scratch())
+        places = self.scratch.numbered(self.n_trajectories + 1)
+        return Meetings.of(self.starts, places, self.probs.shape[1], self.scratch)
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -147,8 +147,11 @@ class TabularData:
 
     def lanes_of_kinds(self) -> Array:
         """Room for a number of each kind and lane, (K, lanes)."""
-        count = len(self.kind_pair)
-        return lanes(count) if count <= folder.FEW else self.scratch.empty((count, LANES))
+        return lanes(len(self.kind_pair), self.scratch)
+
+    def lanes_of_weights(self) -> Array:
+        """Room for a weight of each episode and lane, (n, lanes)."""
+        return lanes(self.n_trajectories, self.scratch)
 
     @cached_property
     def held_once(self) -> BoolArray:

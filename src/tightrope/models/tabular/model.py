@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tightrope.base.checks import lent, numbers
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError, PolicyError
-from tightrope.base.folder import distinct
+from tightrope.base.folder import distinct, parts
 from tightrope.base.names import must_be_one_of
 from tightrope.base.policy import DiscretePolicy
 from tightrope.base.problem import Problem
@@ -84,7 +84,7 @@ class TabularModel:
         counted = TabularData.build(
             data,
             partial(_places, following, labels, actions),
-            np.searchsorted(labels, data.states[data.offsets[:-1]].astype(np.int64)),
+            _starts(data, labels),
             probs=probs,
             unseen=_UNSEEN[self.unseen],
             unseen_reward=self.reward_of_unseen(data, anchor),
@@ -161,6 +161,15 @@ def _labels(name: str, given: int | None, logged: IntArray) -> IntArray:
             f"n_{name}s must be at least {logged.max() + 1}, because the logs hold {name} {logged.max()}; got {given}"
         )
     return np.arange(given)
+
+
+def _starts(data: TrajectoryDataset, labels: IntArray) -> npt.NDArray[np.int32]:
+    """The place of each episode's first state among the labels, (n,)."""
+    assert data.states is not None
+    result: npt.NDArray[np.int32] = data.scratch.empty(data.n_trajectories, np.int32)
+    for part in parts(data.n_trajectories):
+        result[part] = np.searchsorted(labels, data.states[data.offsets[:-1][part]].astype(np.int64))
+    return result
 
 
 def _places(following: Following, labels: IntArray, actions: IntArray, some: Stretch) -> tuple[IntArray, IntArray]:

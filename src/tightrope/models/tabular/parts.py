@@ -107,6 +107,7 @@ class Moving(NamedTuple):
     """Room for derivatives: values of every time backwards, gains forwards, and what each episode moves."""
 
     kind_slope: Array  # (K, lanes)
+    slopes: Array  # (n, lanes)
     later: Array  # (L + 1, S + 1, lanes)
     occupancy: Array  # (S + 1, lanes)
     following: Array  # (S + 1, lanes)
@@ -115,7 +116,6 @@ class Moving(NamedTuple):
     sources: Array  # (P, lanes)
     pair_gain: Array  # (P, lanes)
     arc_gain: Array  # (J, lanes)
-    slopes: Array  # (n, lanes)
     sums: Array  # (2, lanes)
 
     @classmethod
@@ -124,5 +124,6 @@ class Moving(NamedTuple):
         horizon, n_states, n_actions = data.probs.shape
         n_pairs, places = n_states * n_actions, n_states + 1
         of_states = (horizon + 1) * places, places, places, n_states
-        flat, *room = several(*of_states, *[n_pairs] * 3, len(data.arc_pair), data.n_trajectories, 2)
-        return cls(data.lanes_of_kinds(), flat.reshape(horizon + 1, places, LANES), *room)
+        flat, *room = several(*of_states, *[n_pairs] * 3, len(data.arc_pair), 2)
+        later = flat.reshape(horizon + 1, places, LANES)
+        return cls(data.lanes_of_kinds(), data.lanes_of_weights(), later, *room)

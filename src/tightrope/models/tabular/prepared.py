@@ -42,16 +42,20 @@ class PreparedTabular:
             from tightrope.models.tabular import tile_kernels  # compiles
             from tightrope.models.tabular.fit import TabularFit
 
-            model, block, walking = TabularFit.blank(self.data).parts, lanes(self.n_trajectories), Walking.of(self.data)
+            model, block, walking = (
+                TabularFit.blank(self.data).parts,
+                self.data.lanes_of_weights(),
+                Walking.of(self.data),
+            )
             tile_kernels.values(_plain(weights), Logs.of(self.data), model, block, walking, result)
             return result
-        for rows, block in blocks(weights):
+        for rows, block in blocks(weights, self.data.scratch):
             result[rows] = self.rollouts.value(self._fit(block))[: rows.stop - rows.start]
         return result
 
     def control_variates(self, weights: Array, wanted: BoolArray | None = None) -> tuple[Array, Array]:
         """q̂_t(S_t, A_t) and v̂_t(S_t) of every step under weights (n,)."""
-        ((_, block),) = blocks(weights[None])
+        ((_, block),) = blocks(weights[None], self.data.scratch)
         data, horizon = self.data, len(self.data.probs)
         n_actions = data.probs.shape[2]
         q_table, v_table = np.empty((horizon, data.probs[0].size)), np.empty((horizon, data.probs.shape[1]))
@@ -68,7 +72,7 @@ class PreparedTabular:
         """q̂_t(S_t, a) of every action and each step of the episodes wanted of each row of weights, some at a time."""
         horizon, n_states, _ = self.data.probs.shape
         size = max(folder.PART, horizon * n_states)  # so that going backwards once more for each piece costs little
-        for rows, block in blocks(weights):
+        for rows, block in blocks(weights, self.data.scratch):
             fit, taught = self._fit(block), weights[rows].sum(axis=1) > 0
             cuts = [pieces(self.data.offsets, episodes, size) for episodes in wanted[rows]]
             for some in zip_longest(*cuts, fillvalue=slice(0)):
@@ -95,14 +99,14 @@ class PreparedTabular:
     def correction_sums(self, weights: Array, factors: Array) -> Array:
         """Σ_i w_i v̂_0(S_0) and, for every time, Σ_i w_i f_t δ_t under each row, (rows, 1 + horizon)."""
         result, in_order = np.empty((len(weights), 1 + len(self.data.probs))), self._in_order(factors)
-        for rows, block in blocks(weights):
+        for rows, block in blocks(weights, self.data.scratch):
             result[rows] = self._fit(block).correction_sums(block, in_order).T[: rows.stop - rows.start]
         return result
 
     def step_values(self, weights: Array) -> tuple[Array, Array]:
         """q̂_t(S_t, A_t) and v̂_t(S_t) of every step under each row, (rows, N) each."""
         result = np.empty((2, len(weights), len(self.data.kinds)))
-        for rows, block in blocks(weights):
+        for rows, block in blocks(weights, self.data.scratch):
             for values, out in zip(self._fit(block).step_values(), result, strict=True):
                 out[rows] = values.T[: rows.stop - rows.start]
         return result[0], result[1]
@@ -120,8 +124,12 @@ class PreparedTabular:
         from tightrope.models.tabular import tile_kernels  # compiles
         from tightrope.models.tabular.fit import TabularFit
 
-        result, logs, no_steps = np.empty(weights.shape), Logs.of(self.data), Steps.none(self.data)
-        model, block, moving = TabularFit.blank(self.data).parts, lanes(self.n_trajectories), Moving.of(self.data)
+        result, logs, no_steps = self.data.scratch.empty(weights.shape), Logs.of(self.data), Steps.none(self.data)
+        model, block, moving = (
+            TabularFit.blank(self.data).parts,
+            self.data.lanes_of_weights(),
+            Moving.of(self.data),
+        )
         tile_kernels.influences(_plain(weights), logs, no_steps, model, block, moving, result)
         return result
 
@@ -161,7 +169,7 @@ class PreparedTabular:
 
         About a third of all resamples lose the latter.
         """
-        ((_, block),) = blocks(np.ones((1, self.n_trajectories)))
+        ((_, block),) = blocks(self.data.scratch.full((1, self.n_trajectories), 1.0), self.data.scratch)
         steps, unseen, fragile = self._fit(block).occupancies(self.data.held_once)
         return (unseen / steps, fragile / steps) if steps > 0 else (0.0, 0.0)
 
