@@ -217,3 +217,15 @@ def test_settings_become_plain_numbers():
     assert type(data.horizon) is int
     assert type(data.discount) is float
     assert type(made(horizon=4.0).horizon) is int
+
+
+@pytest.mark.parametrize("name", ["clusters", "strata"])
+def test_clusters_and_strata_have_names(name):
+    with pytest.raises(DataError, match=rf"{name} must be a finite number; got nan at the episode at place 1"):
+        TrajectoryDataset(
+            offsets=np.array([0, 1, 2]),
+            rewards=np.ones(2),
+            terminated=np.ones(2, bool),
+            horizon=1,
+            **{name: np.array([1.0, np.nan])},
+        )

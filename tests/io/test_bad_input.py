@@ -241,7 +241,7 @@ def test_columns_that_are_no_columns():
     ragged = [[1.0, 2.0]] * 4 + [[1.0]] + [[1.0, 2.0]] * 4
     refused(
         pa.table(columns(state=ragged)),
-        "column 'state' must hold lists of one length, .*; got 2 in row 0 and 1 in row 4",
+        "column 'state' must hold lists of one length, .*; got 2 at episode 10, step 0 and 1 at episode 11, step 1",
     )
     refused(
         pa.table(columns(state=[[1.0, None]] * 9)),

@@ -268,13 +268,60 @@ def test_rows_scattered_over_the_whole_folder(table, tmp_path):
 def test_a_full_disk(table, tmp_path, monkeypatch):
     from tightrope.base import folder as place
 
-    def full(self, values, first, *, lasting=False):
+    def full(file, content, first):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(place.Kept, "write", full)
+    monkeypatch.setattr(place.os, "pwrite", full)
     with pytest.raises(tightrope.DataError, match=r"nothing more can be written: .*No space left.*--scratch"):
         tightrope.read(cut(table, tmp_path / "logs", ()), memory=4000, scratch=tmp_path)
     assert not list(tmp_path.glob("tightrope-*"))
+
+
+def test_a_disk_that_takes_a_little_at_a_time(table, tmp_path, monkeypatch):
+    from tightrope.base import folder as place
+
+    write = place.os.pwrite
+    monkeypatch.setattr(place.os, "pwrite", lambda file, content, first: write(file, content[:301], first))
+    assert_same(*both(cut(table, tmp_path / "logs", (400,)), 600_000))
+
+
+def test_too_many_open_files(table, tmp_path, monkeypatch):
+    from tightrope.base import folder as place
+
+    logs = tightrope.read(cut(table, tmp_path / "logs", ()), memory=4000)
+
+    def none(*arguments, **keywords):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(place.np, "memmap", none)
+    with pytest.raises(tightrope.DataError, match=r"may not open more files there: .*ulimit -n"):
+        logs.scratch.empty(3)
+
+
+def test_a_file_that_is_written_anew_meanwhile(table, tmp_path):
+    folder = cut(table, tmp_path / "logs", (400, 800, 1200), 100)
+
+    def anew(done, of):
+        pq.write_table(table.slice(1200), folder / "part-003.parquet", row_group_size=10)
+
+    with pytest.raises(tightrope.DataError, match=r"part-003.parquet has changed while it was read"):
+        tightrope.read(folder, memory=2000, progress=anew, incomplete="drop")
+
+
+def test_a_small_last_row_group_is_no_batch_of_its_own(tmp_path, monkeypatch):
+    """Ten episodes side by side, ordered by time: rows of one lie near each other, but not next to each other."""
+    monkeypatch.setattr(large, "LEAST_ROWS", 200)
+    n, steps = 100, 41
+    episode, t = (part.ravel() for part in np.meshgrid(np.arange(n), np.arange(steps), indexing="ij"))
+    order = np.lexsort((episode, t, episode // 10))
+    columns = {"episode": episode, "t": t, "reward": np.zeros(n * steps), "terminated": t == steps - 1}
+    columns |= {"behavior_prob": np.full(n * steps, 0.5), "eval_prob": np.full(n * steps, 0.5)}
+    table = pa.table({name: values[order] for name, values in columns.items()})
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    pq.write_table(table.slice(0, 3303), folder / "0.parquet", row_group_size=3300)
+    pq.write_table(table.slice(3303), folder / "1.parquet")
+    assert_same(*both(folder, 4000))
 
 
 def test_memory_and_scratch_are_checked(tmp_path, table):

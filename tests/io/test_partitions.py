@@ -199,6 +199,38 @@ def test_a_pass_takes_the_error_settings_along():
         list(threads.passed(lambda value: np.array([1.0]) / value, [np.zeros(1), np.ones(1)]))
 
 
+@pytest.mark.parametrize(("name", "value"), [("reward", np.nan), ("reward", None), ("terminated", None)])
+def test_of_episodes_by_flags_rows_are_named(name, value, tmp_path):
+    """Numbers that episodes have in a part of the logs would mislead."""
+    rows = table(4).drop_columns(["episode", "t"])
+    column = rows[name].to_pylist()
+    column[1234] = value
+    folder = written(replaced(rows, name, pa.array(column)), tmp_path, [0, 700, 1500, 10_000])
+    with pytest.raises(DataError, match=r"row 1234 \(counted from 0\)"):
+        tightrope.read(folder, memory=SMALL, columns={"episode": None})
+
+
+@pytest.mark.parametrize("engine", ["local", Pieces(3)], ids=["here", "workers"])
+def test_numbers_and_names_in_different_parts(engine, tmp_path):
+    rows = table(4)
+    states = np.where(np.arange(rows.num_rows) < 1234, "1", "a")
+    folder = written(replaced(rows, "state", pa.array(states)), tmp_path, [0, 700, 1500, 10_000])
+    place = f"'a' at episode {rows['episode'][1234]}, step {rows['t'][1234]}"
+    for options in ({}, {"memory": SMALL, "engine": engine}):
+        with pytest.raises(DataError, match=place):
+            tightrope.read(folder, **options)
+
+
+def test_columns_that_are_missing_are_told_without_our_own(tmp_path):
+    folder = written(table(4).drop_columns(["reward"]), tmp_path, [0, 700, 10_000])
+    messages = []
+    for options in ({}, {"memory": SMALL}):
+        with pytest.raises(DataError) as error:
+            tightrope.read(folder, **options)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+
+
 # -- columns of other kinds --------------------------------------------------------------------------------------
 
 
@@ -215,6 +247,24 @@ def test_names_that_are_categories_and_clusters_that_are_dates(engine, tmp_path)
     folder = written(rows, tmp_path, [0, 700, 1500, 10_000])
     logs = tightrope.read(folder, cluster="day", memory=SMALL, engine=engine)
     assert_same(tightrope.read(folder, cluster="day"), logs)
+
+
+@pytest.mark.parametrize("kind", [pa.float16(), pa.string_view(), pa.large_string()], ids=str)
+def test_names_of_any_type(kind, tmp_path):
+    rows = table(6)
+    names = rows["episode"].to_numpy()
+    names = pa.array(names.astype(np.float16)) if kind == pa.float16() else pa.array([f"{k:03}" for k in names], kind)
+    folder = written(replaced(rows, "episode", names), tmp_path, [0, 700, 1500, 10_000])
+    assert_same(tightrope.read(folder), tightrope.read(folder, memory=SMALL, engine=Pieces(3)))
+
+
+def test_names_that_are_lists_are_refused(tmp_path):
+    rows = table(6)
+    lists = pa.array([[k] for k in rows["episode"].to_pylist()])
+    folder = written(replaced(rows, "episode", lists), tmp_path, [0, 700, 10_000])
+    for options in ({}, {"memory": SMALL}):
+        with pytest.raises(DataError, match=r"column 'episode' must hold one number or text per row"):
+            tightrope.read(folder, **options)
 
 
 def test_whole_numbers_that_no_one_type_holds_are_refused_not_rounded(tmp_path):

@@ -469,13 +469,15 @@ def test_exact_values(estimator, side):
     assert made.sign == sign
     assert made.ceiling == pytest.approx(MAX_RATIO * 4.0 * LENGTH)
     assert (made.values >= 0).all()
-    steps = range(MDP.horizon)
+    steps, mean = range(MDP.horizon), 0.0
     for i, episode in enumerate(EPISODES):
         if estimator == "is":
             expected = episode.ratio(MDP.horizon - 1) * (episode.discounted_return(MDP.discount) - end * LENGTH)
         else:
             expected = sum(MDP.discount**t * episode.ratio(t) * (episode.reward(t) - end) for t in steps)
         assert made.values[i] == pytest.approx(sign * expected)
+        mean += expected / len(EPISODES)
+    assert made.estimate == pytest.approx(end * LENGTH + mean)
     assert made.values.max() <= made.ceiling
 
 

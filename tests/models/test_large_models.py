@@ -26,6 +26,7 @@ from tightrope.models.gram import every
 from tightrope.models.likelihood import log_likelihoods, misfit
 from tightrope.models.rollouts import model as rollouts
 from tightrope.models.tabular import fit
+from tightrope.models.tabular.blocks import lanes
 
 WALKER = small("walker")
 LOGS = WALKER.logs(400, rng=np.random.default_rng(3))
@@ -283,3 +284,9 @@ def test_roll_outs_from_every_step_of_large_logs_are_refused(monkeypatch):
     assert "too large to simulate from every step" in check.warnings[-1].text
     assert check.misfit is not None
     assert check.likelihood_held_out is not None
+
+
+@pytest.mark.parametrize("scratch", [None, Scratch()], ids=["none", "in memory"])
+def test_lanes_lie_in_cache_lines_of_their_own(scratch):
+    for count in (3, folder.FEW + 1):
+        assert lanes(count, scratch).ctypes.data % 64 == 0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.base.checks import check_unmasked, first_row, read_only
+from tightrope.base.checks import check_finite, check_unmasked, first_row, read_only
 from tightrope.base.errors import DataError
 from tightrope.base.folder import Scratch, parts, ranked
 from tightrope.base.warnings import Caution
@@ -171,7 +171,9 @@ def times_of(offsets: npt.NDArray[np.int64], episodes: npt.NDArray[np.int64]) ->
 
 
 def check_strata(clusters: npt.NDArray[Any] | None, strata: npt.NDArray[Any] | None, scratch: Scratch) -> None:
-    """Refuse a cluster that lies in two strata."""
+    """Refuse clusters and strata without a name, and a cluster that lies in two strata."""
+    for name, values in (("clusters", clusters), ("strata", strata)):
+        check_finite(name, values, lambda row: f"the episode at place {row}")
     if clusters is None or strata is None:
         return
     labels, code = ranked(clusters, scratch)

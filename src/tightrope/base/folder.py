@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -9,7 +10,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,29 +110,36 @@ class Folder:
         """An array to be filled in; its file goes away with it."""
         path, kind = self.new_path(), np.dtype(dtype)
         self.allocate(path, kind.itemsize * int(np.prod(shape)))
-        array = np.memmap(path, kind, "r+", shape=shape)
+        with writing(self.path):
+            array = np.memmap(path, kind, "r+", shape=shape)
         weakref.finalize(array._mmap, path.unlink, missing_ok=True)  # type: ignore[attr-defined]  # views keep it too
         return array
 
     def allocate(self, path: Path, size: int) -> None:
         """Make a file of so many bytes; a full disk is said now, not by a signal later."""
-        with self.writing(), path.open("wb") as file:
+        with writing(self.path), path.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, max(1, size))
 
     def new_path(self) -> Path:
         """A name that no other array has."""
         return self.path / f"{next(self._numbers)}.bin"
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Say what a full disk is about, and what to do."""
-        try:
-            yield
-        except OSError as error:
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Say what a full disk, or too many open files, is about, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EMFILE:
             raise DataError(
-                f"logs too large for the memory are kept in {self.path}, where nothing more can be written: {error}. "
-                "Give a folder with more room: read(scratch=...), --scratch"
+                f"logs too large for the memory are kept in {place}, and this process may not open more files there: "
+                "allow it more (ulimit -n 65536), ask for less at a time, or read the logs with more memory"
             ) from error
+        raise DataError(
+            f"logs too large for the memory are kept in {place}, where nothing more can be written: {error}. "
+            "Give a folder with more room: read(scratch=...), --scratch"
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +151,11 @@ class Scratch:
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Anything:
         """An array to be filled in."""
         return np.empty(shape, dtype) if self.folder is None else self.folder.empty(shape, dtype)
+
+    def apart(self, ends: Anything, dtype: npt.DTypeLike = np.float64) -> list[Anything]:
+        """Arrays that lie side by side in one: the k-th from ends[k] to ends[k + 1]."""
+        whole, edges = self.empty(int(ends[-1]), dtype), [int(end) for end in ends]
+        return [whole[start:stop] for start, stop in pairwise(edges)]
 
     def full(self, shape: int | tuple[int, ...], value: float, dtype: npt.DTypeLike = np.float64) -> Anything:
         """The same number everywhere."""
@@ -207,11 +221,7 @@ class Column:
         self.files[-1] = last._replace(rows=last.rows + len(values))
         self.rows += len(values)
 
-        def write() -> None:
-            with self.folder.writing():
-                last.write(values, last.rows)
-
-        return write
+        return partial(last.write, values, last.rows)
 
     def add(self, rows: int, dtype: np.dtype[Any], width: tuple[int, ...]) -> None:
         """A file for the next rows."""
@@ -255,15 +265,12 @@ class Kept(NamedTuple):
     def write(self, values: Anything, first: int, *, lasting: bool = False) -> None:
         """Put rows there, from one of them on; lasting: so that other machines see them."""
         content, place = as_bytes(values, self.dtype), first * self.row_bytes
-        file = os.open(self.path, os.O_WRONLY)
-        try:
+        with writing(self.path.parent), self.path.open("r+b", buffering=0) as file:
             while content:
-                done = os.pwrite(file, content, place)
+                done = os.pwrite(file.fileno(), content, place)
                 content, place = content[done:], place + done
             if lasting:
                 os.fsync(file)
-        finally:
-            os.close(file)
 
 
 def wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:

@@ -131,8 +131,8 @@ def cross_fitted(data: TrajectoryDataset, prepared: PreparedModel, folds: int) -
 def held_out_folds(data: TrajectoryDataset, folds: int) -> Iterator[tuple[BoolArray, Array]]:
     """(which episodes a fold holds, the weights of those to learn from), (n,) each, fold by fold."""
     fold = fold_of(data, folds)
-    for k in range(folds):
-        held, others = data.scratch.empty(len(fold), np.bool_), data.scratch.empty(len(fold))
+    belongs, weights = data.scratch.empty((folds, len(fold)), np.bool_), data.scratch.empty((folds, len(fold)))
+    for k, held, others in zip(range(folds), belongs, weights, strict=True):
         for some in parts(len(fold)):
             held[some] = fold[some] == k
             others[some] = ~held[some]

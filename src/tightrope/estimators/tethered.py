@@ -192,8 +192,12 @@ class TetheredValues:
             tethers = np.unique(GRID * unit)
         else:
             tethers = np.array([np.inf if np.isinf(self.estimator.tether) else self.estimator.tether * unit])
-        held_out = [room.copy(np.flatnonzero(fold == k)) for k in range(self.estimator.folds) if (fold == k).any()]
-        others = [room.copy(np.flatnonzero(fold != fold[some[0]])) for some in held_out]
+        sizes = np.bincount(fold, minlength=self.estimator.folds)
+        sizes, kept = sizes[sizes > 0], np.flatnonzero(sizes)
+        held_out = room.apart(np.append(0, np.cumsum(sizes)), np.int64)
+        others = room.apart(np.append(0, np.cumsum(len(fold) - sizes)), np.int64)
+        for k, own, rest in zip(kept, held_out, others, strict=True):
+            own[:], rest[:] = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         blocks = [(one if len(one) else everyone, other) for one, other in zip(others, held_out, strict=True)]
         table = self.learned(blocks, tethers, held_out)
         clusters = Clusters.of(self.data)
@@ -226,8 +230,11 @@ class TetheredValues:
             places = room.numbered(int(ends[-1]))
             rows = [places[start:stop] for start, stop in pairwise(ends.tolist())]
         table: Array = room.empty((int(ends[-1]), len(tethers)))
-        orders = [room.copy(np.argsort(later, kind="stable")) for _, later in blocks]  # files are read forwards
-        pairs = [(earlier, room.taken(later, order)) for (earlier, later), order in zip(blocks, orders, strict=True)]
+        orders, forwards = (room.apart(ends, np.int64) for _ in range(2))
+        for (_, later), order, same in zip(blocks, orders, forwards, strict=True):
+            order[:] = np.argsort(later, kind="stable")  # files are read forwards
+            same[:] = later[order]
+        pairs = [(earlier, same) for (earlier, _), same in zip(blocks, forwards, strict=True)]
         for block, some, guess in self.guesses.of(pairs):
             table[rows[block][orders[block][some]]] = self._block(pairs[block][1][some], guess, tethers)
         return table

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tightrope.base.dataset import BoolArray
+from tightrope.base.errors import DataError
 from tightrope.io.files import File, opened_parquet
 from tightrope.io.places import partition_kinds, partitioned
 
@@ -23,6 +24,17 @@ class Unit:
     file: File
     groups: tuple[int, ...]
     rows: int
+    of_file: int  # the rows of the whole file
+
+    def check_unchanged(self, metadata: Any) -> None:
+        """Refuse a file that was written anew since it was first looked at: some of its rows would be lost."""
+        last = self.groups[-1] < metadata.num_row_groups
+        rows = sum(metadata.row_group(group).num_rows for group in self.groups) if last else -1
+        if (rows, metadata.num_rows) != (self.rows, self.of_file):
+            raise DataError(
+                f"{self.file.name} has changed while it was read: it had {self.of_file:,} rows, and has "
+                f"{metadata.num_rows:,} now, or others. Read the logs once nobody writes to them"
+            )
 
 
 def units_of(file: File, groups: Sequence[int], batch: int) -> list[Unit]:
@@ -33,8 +45,10 @@ def units_of(file: File, groups: Sequence[int], batch: int) -> list[Unit]:
         if sum(groups[some.start : some.stop]) >= TOGETHER * batch:
             units.append(some)
             some = range(group + 1, group + 1)
-    units = [*units, some] if len(some) or not units else units
-    return [Unit(file, tuple(some), sum(groups[some.start : some.stop])) for some in units]
+    if units and len(some):  # a small rest by itself would be a small batch
+        units[-1] = range(units[-1].start, some.stop)
+    units = units or [some]
+    return [Unit(file, tuple(some), sum(groups[some.start : some.stop]), sum(groups)) for some in units]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +71,7 @@ class Batches:
                 continue
             size = -(-unit.rows // -(-unit.rows // self.rows))  # no small one at the end
             with opened_parquet(unit.file) as parquet:
+                unit.check_unchanged(parquet.metadata)
                 held = [name for name in wanted if name in parquet.schema_arrow.names]
                 for batch in parquet.iter_batches(batch_size=size, row_groups=list(unit.groups), columns=held):
                     table = partitioned(unit.file, pa.Table.from_batches([batch]), kinds).select(wanted).cast(schema)
@@ -87,6 +102,7 @@ class Names:
 
         names = table[column]
         names = names.cast(names.type.value_type) if pa.types.is_dictionary(names.type) else names
+        names = names.cast(pa.float32()) if pa.types.is_float16(names.type) else names  # what follows takes no halves
         runs = pc.run_end_encode(names.combine_chunks())
         return cls(runs.values, np.diff(np.asarray(runs.run_ends), prepend=0))
 

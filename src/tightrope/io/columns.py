@@ -107,12 +107,12 @@ class Columns:
         import pyarrow.compute as pc
 
         lengths = np.asarray(pc.list_value_length(column))
-        odd = lengths != lengths[0]
-        if odd.any() or lengths[0] == 0:
-            row = int(np.argmax(odd))
+        if (lengths != lengths[0]).any() or lengths[0] == 0:
+            shown = lengths if self.order is None else lengths[self.order]
+            row = int(np.argmax(shown != shown[0]))
             raise DataError(
-                f"column {name!r} must hold lists of one length, not empty ones; got {lengths[0]} in row 0 and "
-                f"{lengths[row]} in row {row}"
+                f"column {name!r} must hold lists of one length, not empty ones; got {shown[0]} at {self.where(0)} and "
+                f"{shown[row]} at {self.where(row)}"
             )
         flat = pc.list_flatten(column)
         if _is_list(flat.type):

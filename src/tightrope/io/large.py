@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from tightrope.base.checks import check_labels
 from tightrope.base.dataset import BoolArray, IntArray
 from tightrope.base.errors import DataError
 from tightrope.base.folder import Folder, overlapping
@@ -20,7 +22,7 @@ from tightrope.base.threads import AHEAD, Workers, cores, side_by_side
 from tightrope.io.aliases import ColumnMap
 from tightrope.io.batches import ROW, Batches, Names, Unit, units_of
 from tightrope.io.columns import Columns, row_of_table
-from tightrope.io.episodes import FLAGS, MissingStepError, is_one_step
+from tightrope.io.episodes import FLAGS, MissingStepError, check_roles, is_one_step
 from tightrope.io.files import File, is_parquet, opened_parquet
 from tightrope.io.logs import Logs
 from tightrope.io.partitions import Progress, shared_out
@@ -63,7 +65,14 @@ class Large:
             growing, columns = shared_out(self, named, folder, progress, workers)
         else:
             growing, columns = self.converted(named, folder, range(len(self.units)), progress)
+            if growing.taken != self.rows:
+                raise DataError(
+                    f"the files held {self.rows:,} rows, but {growing.taken:,} were read: they have changed"
+                )
         steps = growing.ordered()
+        state = columns.name("state")
+        if state is not None:  # in all pieces together; of each it was looked at before
+            check_labels(f"column {state!r}", steps.states, partial(_step, steps))
         for part in overlapping(len(steps.episode_ids)):
             names = steps.episode_ids[part]
             same = np.flatnonzero(names[1:] == names[:-1])
@@ -81,13 +90,12 @@ class Large:
         growing, columns = Growing(folder), self.columns
 
         def converted(table: Any) -> tuple[Steps, Columns]:
-            rows = table[ROW].to_numpy()
             try:
-                logs = Logs.of(table, {}, self.columns.given, self.one_step, lambda row: row_of_table(int(rows[row])))
+                logs = Logs.of(table, {}, self.columns.given, self.one_step, _rows_of(table), numbered=self.unnamed)
                 steps = Steps.of(logs, named)
             except MissingStepError as error:
                 raise self._explained(error, table) from None
-            return replace(steps, arrival=rows[steps.arrival]), logs.columns
+            return replace(steps, arrival=table[ROW].to_numpy()[steps.arrival]), logs.columns
 
         def placed() -> Iterator[tuple[Callable[[], None], int]]:
             nonlocal columns
@@ -166,7 +174,7 @@ class Large:
         """Which rows belong to an episode that the batch goes on with."""
         if self.columns.name("episode") is not None:
             return self._names(kept).among(self._names(batch).different())
-        part = Columns.of(kept, {}, self.columns.given)
+        part = Columns.of(kept, {}, self.columns.given).at(None, _rows_of(kept))
         ends = np.logical_or.reduce([part.flag(role) for role in FLAGS if part.name(role) is not None])
         last = np.flatnonzero(ends)
         return np.arange(kept.num_rows) > (last[-1] if len(last) else -1)
@@ -197,8 +205,8 @@ class Large:
         name, t = self.columns.name("episode"), self.columns.name("t")
         by = ", ".join(column for column in (name, t) if column is not None)
         return DataError(
-            f"the rows of episode {episode} must lie near each other, because these logs are too large for the memory; "
-            f"they are {self.batches.rows} rows or more apart. If it is one episode, sort the files once: duckdb -c "
+            f"the rows of episode {episode} must lie near each other, within some {self.batches.rows} rows, because "
+            "these logs are too large for the memory. If it is one episode, sort the files once: duckdb -c "
             f"\"COPY (FROM 'FOLDER/**/*.parquet' ORDER BY {by}) TO 'sorted.parquet'\". If there are two of this "
             "name, give each its own"
         )
@@ -227,11 +235,38 @@ def large_source(
         if name is not None and name not in schema.names:
             raise DataError(must_be_one_of("every column that is named", name, schema.names))
     columns.taken.update(name for name in named if name is not None)
+    single, episode = is_one_step(columns, one_step), columns.name("episode")
+    check_roles(columns, single)
+    if episode is not None and pa.types.is_nested(schema.field(episode).type):
+        raise DataError(
+            f"column {episode!r} must hold one number or text per row, the episode's name; it holds "
+            f"{schema.field(episode).type}"
+        )
     batch = max(LEAST_ROWS, int(memory / (COPIES * _waiting()) / max(1, size / rows)))
     units = [unit for file, some in zip(files, groups, strict=True) for unit in units_of(file, some, batch)]
     playing = {name for names in columns.roles.values() for name in names} | columns.taken
-    read = pa.schema([field for field in schema if field.name in playing], schema.metadata)
-    return Large(Batches(tuple(units), read, batch), columns, is_one_step(columns, one_step))
+    read = pa.schema([_as_text(field) for field in schema if field.name in playing], schema.metadata)
+    return Large(Batches(tuple(units), read, batch), columns, single)
+
+
+def _as_text(field: Any) -> Any:
+    """The column; text that is held as views, which pyarrow cannot filter, as text."""
+    import pyarrow as pa
+
+    return field.with_type(pa.large_string()) if pa.types.is_string_view(field.type) else field
+
+
+def _rows_of(table: Any) -> Callable[[int], str]:
+    """Its rows, named by their numbers among all."""
+    rows = table[ROW].to_numpy()
+    return lambda row: row_of_table(int(rows[row]))
+
+
+def _step(steps: Steps, row: int) -> str:
+    """A step by episode and time."""
+    ends = np.cumsum(steps.lengths)
+    episode = int(np.searchsorted(ends, row, side="right"))
+    return f"episode {steps.episode_ids[episode]}, step {row - int(ends[episode] - steps.lengths[episode])}"
 
 
 def _waiting() -> int:

@@ -33,13 +33,22 @@ class Logs:
         given: ColumnMap | None = None,
         one_step: bool | None = None,
         where: Callable[[int], str] = row_of_table,
+        numbered: bool = False,
     ) -> Logs:
-        """Find the episodes of a table, whose rows are so named for people, and put the rows in their order."""
+        """Find the episodes of a table, whose rows are so named for people, and put the rows in their order.
+
+        Episodes that are merely numbered, here from 0 in a part of the logs, have no names to tell people.
+        """
         columns = Columns.of(table, broken, given).at(None, where)
         single = is_one_step(columns, one_step)
         check_roles(columns, single)
         episodes, last_rows = without_last_rows(columns, find_episodes(columns, single))
-        return cls(columns.at(episodes.order, episodes.where), episodes, last_rows, single, where)
+        if not numbered:
+            columns = columns.at(episodes.order, episodes.where)
+        elif episodes.order is not None:
+            order = episodes.order
+            columns = columns.at(order, lambda row: where(int(order[row])))
+        return cls(columns, episodes, last_rows, single, where)
 
     def final(self) -> Values | None:
         """The state after each episode's last step, where the logs carry next states or last observations."""

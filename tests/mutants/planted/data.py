@@ -68,7 +68,7 @@ TOPIC = Topic(
             'behavior = probabilities.log_probs(columns, "behavior", discrete, zero=False)',
             'behavior = probabilities.log_probs(columns, "behavior", discrete, zero=False)\n'
             "if behavior is None:\n"
-            "    behavior = probabilities.eval_log_probs(columns, eval_column, discrete)",
+            "    behavior = probabilities.eval_log_probs(columns, named.eval_column, discrete)",
             "test_the_candidates_probabilities_do_not_stand_in_for_the_loggers",
         ),
         Mutant(

@@ -156,8 +156,8 @@ TOPIC = Topic(
         Mutant(
             "every piece is written where the first one lies",
             "Column.place",
-            "last.write(values, last.rows)",
-            "last.write(values, 0)",
+            "partial(last.write, values, last.rows)",
+            "partial(last.write, values, 0)",
             "test_any_cut_gives_the_same_dataset",
         ),
         Mutant(
@@ -175,8 +175,29 @@ TOPIC = Topic(
             "test_rows_scattered_over_the_whole_folder test_scattered_episodes_are_refused_not_lost",
         ),
         Mutant(
+            "a file that is written anew meanwhile is read in part",
+            "Unit.check_unchanged",
+            "(rows, metadata.num_rows) != (self.rows, self.of_file)",
+            "False",
+            "test_a_file_that_is_written_anew_meanwhile",
+        ),
+        Mutant(
+            "a small last row group is forgotten",
+            "units_of",
+            "units and len(some)",
+            "False",
+            "test_a_small_last_row_group_is_no_batch_of_its_own",
+        ),
+        Mutant(
+            "episodes of a part of the logs are told by their number in it",
+            "Logs.of",
+            "not numbered",
+            "True",
+            "test_of_episodes_by_flags_rows_are_named",
+        ),
+        Mutant(
             "rows are named by their place in the batch",
-            "Large.converted",
+            "io/large.py:_rows_of",
             "row_of_table(int(rows[row]))",
             "row_of_table(row)",
             "test_a_missing_value_is_named_by_its_row_among_all",

@@ -186,7 +186,7 @@ TOPIC = Topic(
             "TrajectoryValues.estimate",
             "self.origin + self.sign * float(self.values.mean())",
             "self.origin + float(self.values.mean())",
-            "test_upper_is_minus_lower_of_minus",
+            "test_exact_values",
         ),
         Mutant(
             "TD errors without γ",

@@ -38,7 +38,7 @@ TOPIC = Topic(
             "missing steps pass",
             "_check_steps",
             "episodes.steps != expected",
-            "found.steps < 0",
+            "episodes.steps < 0",
             "test_steps",
         ),
         Mutant("missing values pass", "Columns.raw", "column.null_count", "False", "test_missing_value"),

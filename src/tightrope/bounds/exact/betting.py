@@ -96,7 +96,7 @@ def games(sample: SequentialValues, delta: float, seed: int) -> tuple[Array, Arr
     """X, the planned λ, the largest stake and C of every episode in each order, (orders, n) each."""
     n, room = len(sample.values), sample.scratch
     shuffles = orders(n, np.random.default_rng([seed, n]), room)
-    values, bets, stakes, tethers = (room.empty((len(shuffles), n)) for _ in range(4))
+    values, bets, stakes, tethers = room.empty((4, len(shuffles), n))
     for row, order in enumerate(shuffles):
         _play(sample, order, delta, (values[row], bets[row], stakes[row], tethers[row]))
     return values, bets, stakes, tethers

@@ -18,7 +18,9 @@ def lanes(count: int, scratch: Scratch | None = None) -> Array:
 
     Many of them lie in a file where the scratch is one of files, which begins on a page.
     """
-    return several(count)[0] if scratch is None or count <= folder.FEW else scratch.full((count, LANES), 0.0)
+    if scratch is None or scratch.folder is None or count <= folder.FEW:
+        return several(count)[0]
+    return scratch.full((count, LANES), 0.0)
 
 
 def several(*counts: int) -> list[Array]:
