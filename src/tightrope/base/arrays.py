@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tightrope.base.checks import check_finite, check_unmasked, first_row, read_only
 from tightrope.base.errors import DataError
-from tightrope.base.folder import Scratch, parts, ranked
+from tightrope.base.folder import Scratch, overlapping, parts, ranked
 from tightrope.base.warnings import Caution
 
 KINDS: dict[str, Any] = {  # others are labels or numbers of one kind
@@ -170,6 +170,20 @@ def times_of(offsets: npt.NDArray[np.int64], episodes: npt.NDArray[np.int64]) ->
     return np.asarray(np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths))
 
 
+def first_places(code: npt.NDArray[np.int64], count: int, scratch: Scratch) -> npt.NDArray[np.int64]:
+    """Where each of so many codes comes first, (count,)."""
+    result: npt.NDArray[np.int64] = scratch.full(count, len(code), np.int64)
+    for part in parts(len(code)):
+        np.minimum.at(result, code[part], np.arange(part.start, part.stop))
+    return result
+
+
+def rises(values: npt.NDArray[Any], *, strictly: bool = False) -> bool:
+    """Whether no value is below the one before it; strictly: whether all are above."""
+    rising = np.greater if strictly else np.greater_equal
+    return all(bool(rising(values[part][1:], values[part][:-1]).all()) for part in overlapping(len(values)))
+
+
 def check_strata(clusters: npt.NDArray[Any] | None, strata: npt.NDArray[Any] | None, scratch: Scratch) -> None:
     """Refuse clusters and strata without a name, and a cluster that lies in two strata."""
     for name, values in (("clusters", clusters), ("strata", strata)):
@@ -177,9 +191,7 @@ def check_strata(clusters: npt.NDArray[Any] | None, strata: npt.NDArray[Any] | N
     if clusters is None or strata is None:
         return
     labels, code = ranked(clusters, scratch)
-    first = scratch.full(len(labels), len(code), np.int64)
-    for part in parts(len(code)):
-        np.minimum.at(first, code[part], np.arange(part.start, part.stop))
+    first = first_places(code, len(labels), scratch)
     for part in parts(len(code)):
         expected = strata[first[code[part]]]
         apart = np.flatnonzero(strata[part] != expected)

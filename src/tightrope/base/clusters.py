@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.base.arrays import steps_of
+from tightrope.base.arrays import first_places, rises, steps_of
 from tightrope.base.dataset import Array, IntArray, TrajectoryDataset
 from tightrope.base.errors import BoundError, DataError
-from tightrope.base.folder import Scratch, distinct, overlapping, parts, ranked, wide_parts
+from tightrope.base.folder import Scratch, distinct, parts, ranked, wide_parts
 from tightrope.base.warnings import Caution, coded
 
 FEWEST = 10  # clusters of a stratum
@@ -62,12 +62,12 @@ class Clusters:
         room = data.scratch
         names = room.numbered(data.n_trajectories) if data.clusters is None else data.clusters
         labels, code = ranked(names, room)
-        sizes, first = room.full(len(labels), 0, np.int64), room.full(len(labels), len(code), np.int64)
+        sizes = room.full(len(labels), 0, np.int64)
         for part in parts(len(code)):
             np.add.at(sizes, code[part], 1)
-            np.minimum.at(first, code[part], np.arange(part.start, part.stop))
         if data.strata is None:
             return cls(code, sizes, np.array([len(sizes)]), room)
+        first = first_places(code, len(labels), room)
         _, stratum = np.unique(data.strata[first], return_inverse=True)
         order = np.argsort(stratum, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
@@ -175,8 +175,7 @@ def by_arrival(data: TrajectoryDataset, clusters: Clusters | None) -> IntArray:
     assert data.arrival is not None
     if clusters is None:
         came = data.arrival
-        rising = all((came[part][1:] >= came[part][:-1]).all() for part in overlapping(len(came)))
-        return data.scratch.numbered(len(came)) if rising else np.argsort(came, kind="stable")
+        return data.scratch.numbered(len(came)) if rises(came) else np.argsort(came, kind="stable")
     first = np.full(clusters.n, np.iinfo(np.int64).max)
     np.minimum.at(first, clusters.code, data.arrival)
     return np.argsort(first, kind="stable")
@@ -187,8 +186,7 @@ def fold_of(data: TrajectoryDataset, folds: int) -> IntArray:
     names = data.episode_ids if data.clusters is None else data.clusters
     assert names is not None
     result: IntArray = data.scratch.empty(len(names), np.int64)
-    rising = all((names[part][1:] > names[part][:-1]).all() for part in overlapping(len(names)))
-    place = data.scratch.numbered(len(names)) if rising else ranked(names, data.scratch)[1]
+    place = data.scratch.numbered(len(names)) if rises(names, strictly=True) else ranked(names, data.scratch)[1]
     for part in parts(len(names)):
         result[part] = place[part] % folds
     return result

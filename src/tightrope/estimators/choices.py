@@ -14,7 +14,7 @@ from tightrope.base import folder
 from tightrope.base.checks import lent, numbers
 from tightrope.base.dataset import Array, IntArray
 from tightrope.base.errors import BoundError
-from tightrope.base.folder import Scratch, distinct, parts
+from tightrope.base.folder import distinct, parts
 from tightrope.base.policy import DiscretePolicy, GaussianPolicy
 from tightrope.base.problem import Problem
 
@@ -95,7 +95,7 @@ def _listed(problem: Problem, ratios: Array) -> Choices | None:
     first = _probs(problem, candidate, 0, 1).shape[1]
     labels = distinct(data.actions).astype(np.int64)
     columns = np.concatenate([np.arange(first), labels[labels >= first]])  # as a tabular model has them
-    room, shape = Scratch(data.folder), (data.n_steps, len(columns))
+    room, shape = data.scratch, (data.n_steps, len(columns))
     result = Choices(room.empty(shape), room.empty(shape), room.empty(data.n_steps, np.int64), ratios)
     for start, stop in data.ranges(folder.PART):
         steps = data.steps(start, stop)
@@ -159,7 +159,7 @@ def _gaussian(problem: Problem, ratios: Array) -> Choices | None:
 
 def _one(problem: Problem, ratios: Array, reach: float) -> Choices:
     """One choice at every step, with this ceiling of its ratio."""
-    room, n = Scratch(problem.dataset.folder), len(ratios)
+    room, n = problem.dataset.scratch, len(ratios)
     result = Choices(room.empty((n, 1)), room.empty((n, 1)), room.empty(n, np.int64), ratios)
     result.probs[:], result.reach[:], result.taken[:] = 1.0, reach, 0
     return result

@@ -15,7 +15,6 @@ import numpy as np
 
 from tightrope.base.behavior import SmoothBehavior
 from tightrope.base.dataset import Array
-from tightrope.base.folder import Scratch
 from tightrope.base.problem import Problem
 from tightrope.base.ratios import Ratios
 from tightrope.estimators.model_based import ModelStatistic
@@ -44,7 +43,7 @@ class Weighing:
         def make_columns(start: int, stop: int) -> Array:
             return make(ratios, start, stop)
 
-        room = Scratch(problem.dataset.folder)
+        room = problem.dataset.scratch
         return SumStatistic(problem.dataset.n_trajectories, combine.fields, make_columns, combine, room)
 
     @property

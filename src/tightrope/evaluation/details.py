@@ -68,8 +68,7 @@ def _influential(answer: Answer, case: Case) -> tuple[Influence, ...]:
     top = _largest(influence, n * ROUNDING * abs(statistic.estimate))
     if not len(top):
         return ()
-    weights = data.scratch.empty((len(top), n))
-    weights[:] = 1.0
+    weights = data.scratch.full((len(top), n), 1.0)
     weights[np.arange(len(top)), top] = 0.0
     others = statistic(weights)
     shares = _shares(case.problem, top) if answer.estimator.uses_ratios else [None] * len(top)

@@ -10,7 +10,7 @@ from tightrope.base.checks import lent, numbers
 from tightrope.base.clusters import Clusters, n_clusters, n_independent, unit
 from tightrope.base.dataset import Array
 from tightrope.base.errors import DataError, PolicyError
-from tightrope.base.folder import Scratch, distinct, parts, summed
+from tightrope.base.folder import distinct, parts, summed, wide_parts
 from tightrope.base.policy import DiscretePolicy, GaussianPolicy
 from tightrope.base.problem import Problem
 from tightrope.base.ratios import Ratios
@@ -50,7 +50,7 @@ def _measured(problem: Problem) -> Overlap:
         return _no_overlap(problem, error)
     sums, squares, heaviest, final = _sums(ratios, None if data.clusters is None else problem.clusters)
     drawn = final if problem.clusters is None else problem.clusters.log_means(final)
-    rising = sorted_logs(drawn, Scratch(data.folder))
+    rising = sorted_logs(drawn, data.scratch)
     mean, mean_error = _mean_ratio(drawn, problem.clusters)
     result = Overlap(
         effective_sample_size=_floats(sums**2 / squares),
@@ -76,8 +76,8 @@ def _sums(ratios: Ratios, clusters: Clusters | None) -> tuple[Array, Array, Arra
     """
     data, largest = ratios.dataset, ratios.log_max
     sums, squares = np.zeros(data.horizon), np.zeros(data.horizon)
-    final: Array = Scratch(data.folder).empty(data.n_trajectories)
-    table, chunks = np.zeros((0 if clusters is None else clusters.n, data.horizon)), list(data.chunks())
+    final: Array = data.scratch.empty(data.n_trajectories)
+    table, chunks = data.scratch.full((0 if clusters is None else clusters.n, data.horizon), 0.0), list(data.chunks())
 
     def part(chunk: tuple[int, int]) -> list[Array]:
         logs = ratios.log(*chunk)
@@ -96,7 +96,8 @@ def _sums(ratios: Ratios, clusters: Clusters | None) -> tuple[Array, Array, Arra
             np.add.at(table, whose, added[0] / clusters.sizes[whose, None])
     if clusters is None:
         return sums, squares, np.ones(data.horizon), final
-    return table.sum(axis=0), np.square(table).sum(axis=0), table.max(axis=0), final
+    squares = sum((np.square(table[rows]).sum(axis=0) for rows in wide_parts(len(table))), squares)
+    return table.sum(axis=0), squares, table.max(axis=0), final
 
 
 def _no_overlap(problem: Problem, error: DataError) -> Overlap:

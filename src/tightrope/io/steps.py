@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tightrope.base.arrays import steps_of
+from tightrope.base.arrays import rises, steps_of
 from tightrope.base.dataset import Array, BoolArray, IntArray
-from tightrope.base.folder import Column, Folder, overlapping, parts
+from tightrope.base.folder import Column, Folder, parts
 from tightrope.io import probabilities
 from tightrope.io.columns import Columns
 from tightrope.io.groups import column_of
@@ -105,7 +105,7 @@ class Growing:
         """All of them in the order of their names, as a table that fits into memory has them."""
         steps = self.steps()
         names = steps.episode_ids
-        if all((names[part][1:] >= names[part][:-1]).all() for part in overlapping(len(names))):
+        if rises(names):
             return steps
         order = np.argsort(names, kind="stable")
         offsets = np.append(0, np.cumsum(steps.lengths))

@@ -16,7 +16,7 @@ import numpy as np
 
 from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
-from tightrope.base.folder import Scratch, parts
+from tightrope.base.folder import parts
 
 RIDGE = 1e-13  # share of each scaled feature's variance: far below any error of estimation
 UNITS_FROM = 4096  # steps from which the features' means and sizes are taken; they need not be exact
@@ -74,7 +74,7 @@ class Gram:
         if intercept is not None:
             x_center[intercept], x_scale[intercept] = 0.0, sample[0, intercept]
         place, shrink = _places(sample.shape[1] + targets.shape[1]), 1.0 / np.append(x_scale, y_scale)
-        sums = Scratch(data.folder).empty((2 + int(place.max()), data.n_trajectories)).T  # column by column
+        sums = data.scratch.empty((2 + int(place.max()), data.n_trajectories)).T  # column by column
         for start, stop in _chunks(data.offsets):
             chunk = data.steps(start, stop)
             x, y, used = features(chunk), targets[chunk], known[chunk]

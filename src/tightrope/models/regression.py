@@ -17,7 +17,6 @@ import numpy.typing as npt
 from tightrope.base.checks import lent, numbers
 from tightrope.base.dataset import Array, BoolArray, TrajectoryDataset
 from tightrope.base.errors import DataError
-from tightrope.base.folder import Scratch
 from tightrope.base.problem import Problem
 from tightrope.models.gram import Gram, clamped_cholesky
 from tightrope.models.rollouts.model import RolloutModel, RolloutSettings
@@ -117,7 +116,7 @@ def _prepare(settings: LinearModel | PolynomialModel, problem: Problem, logs: Tr
     if learn_end and settings.reward is None:  # a given reward may look at the state in which an episode ended
         logs = logs.of_survivors()
     moves = Gram.of(data, of_steps, logs.next_states, logs.known, named)
-    targets = Scratch(data.folder).empty((data.n_steps, len(extra)))
+    targets = data.scratch.empty((data.n_steps, len(extra)))
     for column, values in enumerate(extra):
         targets[:, column] = values
     every = np.broadcast_to(np.True_, data.n_steps)

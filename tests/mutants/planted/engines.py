@@ -135,7 +135,7 @@ TOPIC = Topic(
         Mutant(
             "episodes keep the order they came in",
             "Growing.ordered",
-            "(names[part][1:] >= names[part][:-1]).all()",
+            "rises(names)",
             "True",
             "test_rows_in_no_order_within_and_between_neighbours",
         ),

@@ -114,8 +114,8 @@ TOPIC = Topic(
         Mutant(
             "the tail index goes by episodes where clusters are drawn",
             "_measured",
-            "sorted_logs(drawn, Scratch(data.folder))",
-            "sorted_logs(final, Scratch(data.folder))",
+            "sorted_logs(drawn, data.scratch)",
+            "sorted_logs(final, data.scratch)",
             "test_effective_clusters_at_every_step_in_loops",
         ),
         Mutant(

@@ -220,8 +220,8 @@ TOPIC = Topic(
         Mutant(
             "what could have been done is kept in memory for every step of large logs",
             "_listed",
-            "Scratch(data.folder)",
-            "Scratch()",
+            "data.scratch",
+            "type(data.scratch)()",
             "test_memory_does_not_grow_with_the_steps",
         ),
         Mutant(

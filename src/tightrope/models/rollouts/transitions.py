@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tightrope.base.checks import check_size, lent, numbers
 from tightrope.base.dataset import Array, BoolArray, IntArray, TrajectoryDataset
 from tightrope.base.errors import DataError
-from tightrope.base.folder import Scratch, distinct
+from tightrope.base.folder import distinct
 
 Anything = npt.NDArray[Any]
 Outcome = Callable[[Anything, Anything, Anything, IntArray], Any]  # (states, actions, next_states, t) -> (K,)
@@ -68,7 +68,7 @@ class Transitions:
 
     def of_survivors(self) -> Transitions:
         """The same with only the moves after which the episode went on, for models that learn ends apart."""
-        known = Scratch(self.data.folder).empty(self.data.n_steps, np.bool_)
+        known = self.data.scratch.empty(self.data.n_steps, np.bool_)
         np.logical_and(self.known, np.equal(self.ends, 0, out=known), out=known)
         return replace(self, known=known)
 
@@ -146,14 +146,14 @@ def _matrix(data: TrajectoryDataset, discrete: bool) -> Array:
     rows = states.reshape(len(states), -1)
     if rows.dtype == np.float64:
         return rows
-    result = Scratch(data.folder).empty(rows.shape)
+    result = data.scratch.empty(rows.shape)
     result[:] = rows
     return result
 
 
 def _following(data: TrajectoryDataset, states: Array) -> tuple[Array, BoolArray]:
     """The state after each step, and whether the logs hold it."""
-    scratch = Scratch(data.folder)
+    scratch = data.scratch
     following, known = scratch.empty(states.shape), scratch.empty(len(states), np.bool_)
     following[:-1], known[:] = states[1:], True
     last = data.offsets[1:] - 1

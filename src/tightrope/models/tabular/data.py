@@ -82,7 +82,7 @@ class TabularData:
             known_rewards,
             smoothing / (n_states + 1),
             data.discount,
-            Scratch(data.folder),
+            data.scratch,
             None if data.clusters is None else ranked(data.clusters, data.scratch)[1],
         )
 

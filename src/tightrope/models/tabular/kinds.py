@@ -31,7 +31,7 @@ class Kinds:
     @classmethod
     def of(cls, data: TrajectoryDataset, keys: ArcKeys) -> Kinds:
         """Number the kinds."""
-        scratch, arc_keys = Scratch(data.folder), np.zeros(0, dtype=np.int64)
+        scratch, arc_keys = data.scratch, np.zeros(0, dtype=np.int64)
         for some in stretches(data.offsets):
             arc_keys = unique(np.concatenate([arc_keys, keys(some)]))
         rewards, of_steps = distinct(data.rewards, scratch), scratch.empty(data.n_steps, np.int32)
